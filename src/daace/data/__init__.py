@@ -1,0 +1,1 @@
+"""Tables: what a user has."""

@@ -1,0 +1,252 @@
+"""Rows with names, units and class labels, and the map between user units and model space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray, Labels
+from daace.exceptions import InvalidInput
+
+
+def quote(names: Iterable[object], limit: int = 5) -> str:
+    """Write names as `'a', 'b'`, and how many more there are beyond `limit`."""
+    names = list(names)
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
+    """Return the frame as finite float64 numbers, or say which columns are not.
+
+    Args:
+        frame: columns of numbers.
+        what: the name of the argument, for the message.
+
+    Raises:
+        InvalidInput: a column holds text, missing or infinite values.
+    """
+    text = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    if text:
+        raise InvalidInput(
+            f"{what} must have numeric features only. Got text in {quote(text)}: "
+            "encode these columns as numbers or drop them."
+        )
+    complex_columns = [name for name in frame.columns if pd.api.types.is_complex_dtype(frame[name])]
+    if complex_columns:
+        raise InvalidInput(
+            f"{what} must be real. Got complex numbers in {quote(complex_columns)}."
+        )
+    try:
+        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{what} must be convertible to numbers. Got: {error}.") from None
+    missing = np.isnan(values).any(axis=0)
+    if missing.any():
+        raise InvalidInput(
+            f"{what} must not have missing values. Got some in {quote(frame.columns[missing])}: "
+            "fill or drop them first, for example with frame.dropna()."
+        )
+    infinite = np.isinf(values).any(axis=0)
+    if infinite.any():
+        raise InvalidInput(
+            f"{what} must be finite. Got infinity in {quote(frame.columns[infinite])}: "
+            "drop these rows or clip them."
+        )
+    return np.array(values, dtype=np.float64, copy=True)
+
+
+def check_unique(names: Sequence[str], *, what: str) -> None:
+    """Raise `InvalidInput` when a column name stands twice."""
+    seen: set[str] = set()
+    repeated = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    if repeated:
+        raise InvalidInput(
+            f"{what} must have distinct column names. Got {quote(repeated)} more than once: "
+            "rename or drop the repetitions."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows in the user's units, with a class for each.
+
+    Attributes:
+        X: features, shape `(rows, features)`, finite float64.
+        y: class of each row, shape `(rows,)`.
+        features: column names.
+        classes: the distinct classes, sorted.
+        target: name of the class column.
+        units: unit by feature name, where known.
+        name: what the table is called.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [31, 45, 52], "class": ["low", "high", "high"]})
+        >>> Table.from_frame(frame, target="class").classes.tolist()
+        ['high', 'low']
+    """
+
+    X: FloatArray
+    y: Labels
+    features: tuple[str, ...]
+    classes: Labels
+    target: str = "class"
+    units: Mapping[str, str] = field(default_factory=dict)
+    name: str = "table"
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        target: str,
+        units: Mapping[str, str] | None = None,
+        name: str = "table",
+    ) -> Table:
+        """Make a table from a DataFrame whose column `target` holds the class.
+
+        Raises:
+            InvalidInput: the target is missing or has fewer than two classes, or the
+                features are not finite numbers with distinct names.
+        """
+        if not isinstance(frame, pd.DataFrame):
+            raise InvalidInput(
+                f"'frame' must be a pandas DataFrame. Got {type(frame).__name__}: "
+                "wrap it with pandas.DataFrame(..., columns=[...])."
+            )
+        names = [str(column) for column in frame.columns]
+        check_unique(names, what="'frame'")
+        if str(target) not in names:
+            raise InvalidInput(
+                f"'target' must be a column of the frame: {quote(names)}. Got '{target}'."
+            )
+        frame = frame.set_axis(names, axis=1)
+        features = tuple(column for column in names if column != str(target))
+        if not features:
+            raise InvalidInput("'frame' must have at least one feature beside the target.")
+        labels = frame[str(target)]
+        if labels.isna().any():
+            raise InvalidInput(
+                f"The target '{target}' must not have missing values. Got {int(labels.isna().sum())}: "
+                "drop these rows."
+            )
+        y = label_array(labels.to_numpy())
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise InvalidInput(
+                f"The target '{target}' must have at least two classes. Got {quote(classes)} only."
+            )
+        if len(classes) > max(20, len(y) // 2):
+            raise InvalidInput(
+                f"The target '{target}' must be a class, not a measurement. Got {len(classes)} "
+                f"distinct values in {len(y)} rows: cut it into categories first."
+            )
+        unknown = sorted(set(units or {}) - set(features))
+        if unknown:
+            raise InvalidInput(f"'units' must name features of the frame. Got {quote(unknown)}.")
+        X = numeric_matrix(frame[list(features)], what="'frame'")
+        return cls(X, y, features, classes, str(target), dict(units or {}), name)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __repr__(self) -> str:
+        return (
+            f"Table(name={self.name!r}, rows={len(self)}, features={len(self.features)}, "
+            f"classes={self.classes.tolist()})"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return features and class as a DataFrame, the class last."""
+        frame = pd.DataFrame(self.X, columns=list(self.features))
+        frame[self.target] = self.y
+        return frame
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Table:
+        """Return the table of these rows, with the same classes."""
+        return replace(self, X=self.X[rows], y=self.y[rows])
+
+    def select(self, features: Sequence[str]) -> Table:
+        """Return the table of these features, in this order."""
+        unknown = [name for name in features if name not in self.features]
+        if unknown:
+            raise InvalidInput(f"'features' must be in the table. Got {quote(unknown)}.")
+        columns = [self.features.index(name) for name in features]
+        units = {name: self.units[name] for name in features if name in self.units}
+        return replace(self, X=self.X[:, columns], features=tuple(features), units=units)
+
+    def shuffle(self, *, rng: np.random.Generator) -> Table:
+        """Return the rows in random order (the benchmark files are sorted by class)."""
+        return self.take(rng.permutation(len(self)))
+
+    def split(self, share: float, *, rng: np.random.Generator) -> tuple[Table, Table]:
+        """Return two tables at random, the second with this share of the rows."""
+        if not 0 < share < 1:
+            raise InvalidInput(f"'share' must be between 0 and 1. Got {share}.")
+        order = rng.permutation(len(self))
+        cut = len(self) - round(share * len(self))
+        return self.take(order[:cut]), self.take(order[cut:])
+
+
+def label_array(values: np.ndarray | Sequence[object]) -> Labels:
+    """Return class labels as an array of strings, integers or booleans that JSON can hold."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and np.all(array == np.round(array)):
+        return array.astype(np.int64)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64)
+    if array.dtype.kind in "bU":
+        return array
+    return np.array([str(value) for value in array])
+
+
+@dataclass(frozen=True, eq=False)
+class Standardizer:
+    """Subtract the mean and divide by the standard deviation, feature by feature.
+
+    `transform` gives `z = (x - mean) / scale`; `inverse` undoes it to 1e-12 relative.
+
+    Example:
+        >>> import numpy as np
+        >>> s = Standardizer.fit(np.array([[1.0], [3.0]]), features=("a",))
+        >>> s.transform(np.array([[5.0]])).tolist()
+        [[3.0]]
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def fit(cls, X: FloatArray, *, features: Sequence[str]) -> Standardizer:
+        """Learn mean and standard deviation.
+
+        Raises:
+            InvalidInput: a feature is constant, or so nearly that rounding hides its changes.
+        """
+        mean = X.mean(axis=0)
+        scale = np.sqrt(((X - mean) ** 2).mean(axis=0))
+        constant = ~(scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0))
+        if constant.any():
+            names = [name for name, flat in zip(features, constant, strict=True) if flat]
+            raise InvalidInput(
+                f"Features must vary. Got constant {quote(names)}: drop them, for example with "
+                "daace.preprocess(table)."
+            )
+        return cls(mean, scale)
+
+    @classmethod
+    def identity(cls, n: int) -> Standardizer:
+        """Return the map of `n` features that changes nothing."""
+        return cls(np.zeros(n), np.ones(n))
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """Map user units to model space."""
+        return (X - self.mean) / self.scale
+
+    def inverse(self, Z: FloatArray) -> FloatArray:
+        """Map model space to user units."""
+        return Z * self.scale + self.mean

@@ -1,0 +1,1 @@
+"""Densities: p(x, y), learned once."""

@@ -1,0 +1,60 @@
+"""Several Gaussians at once, each kept as the map that whitens it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import FloatArray, IntArray
+from daace.density.base import Pullback
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedGaussians:
+    """Gaussians N(mu_c, Sigma_c) with weights w_c, evaluated by one matrix product.
+
+    Component c is the affine map `r = M_c x + b_c` under which it becomes standard normal, so
+    `log w_c N(x) = log w_c + log|M_c| - n/2 log 2 pi - |r|^2 / 2`.
+
+    Attributes:
+        log_weights: shape `(components,)`.
+        whiteners: M, shape `(components, n, n)`.
+        offsets: b, shape `(components, n)`.
+    """
+
+    log_weights: FloatArray
+    whiteners: FloatArray
+    offsets: FloatArray
+
+    def __post_init__(self) -> None:
+        components, n = self.offsets.shape
+        log_det = np.linalg.slogdet(self.whiteners)[1]
+        constant = self.log_weights + log_det - 0.5 * n * np.log(2 * np.pi)
+        stacked = np.ascontiguousarray(self.whiteners.reshape(components * n, n))
+        object.__setattr__(self, "_constant", constant)
+        object.__setattr__(self, "_stacked", stacked)
+
+    def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        """Return the weighted log-density of each component and its pullback."""
+        stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
+        residuals = (X @ stacked.T).reshape(len(X), *self.offsets.shape)
+        residuals += self.offsets
+        squares = np.einsum("rcn,rcn->rc", residuals, residuals)
+        log_joint: FloatArray = self._constant - 0.5 * squares  # type: ignore[attr-defined]
+
+        def pullback(W: FloatArray) -> FloatArray:
+            weighted = W[:, :, None] * residuals
+            gradient: FloatArray = -(weighted.reshape(len(X), -1) @ stacked)
+            return gradient
+
+        return log_joint, pullback
+
+    def sample(self, components: IntArray, *, rng: np.random.Generator) -> FloatArray:
+        """Draw one row for each entry of `components`."""
+        noise = rng.normal(size=(len(components), self.offsets.shape[1]))
+        X = np.empty_like(noise)
+        for c in np.unique(components):
+            rows = components == c
+            X[rows] = np.linalg.solve(self.whiteners[c], (noise[rows] - self.offsets[c]).T).T
+        return X

@@ -1,0 +1,190 @@
+"""Exact kernel density estimate: one Gaussian kernel on every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from daace._typing import FloatArray, Labels
+from daace.data.table import Table
+from daace.density.base import ConditionalDensity, Pullback, draw_classes
+from daace.exceptions import InvalidInput
+
+#: Kernels evaluated at once: 2 million float64 stay in the cache levels that matter.
+BLOCK = 2_000_000
+
+
+class KernelDensity(ConditionalDensity):
+    """p(x, y=k) = prior_k * mean over the rows r of class k of N(x; r, h^2 I).
+
+    Evaluated exactly, in log space, block by block; the gradient comes from the same pass:
+    `d log p / dx = (sum_r w_r r - x) / h^2` with the kernels' shares w.
+
+    Args:
+        bandwidth: h in standard deviations, or 'cv' for the best of 10 log-spaced values in
+            0.1..1 by 10-fold cross-validated log-likelihood.
+        max_rows_per_class: a random subset is kept of larger classes.
+
+    Example:
+        >>> from daace.data.catalog import load_table
+        >>> kde = KernelDensity(bandwidth=0.5).fit(load_table("iris"))
+        >>> kde.predict_proba(kde.to_model([5.0, 3.4, 1.5, 0.2])).round(3).tolist()
+        [[1.0, 0.0, 0.0]]
+    """
+
+    kind: ClassVar[str] = "kde"
+    holds_rows: ClassVar[bool] = True
+
+    def __init__(
+        self, *, bandwidth: float | Literal["cv"] = "cv", max_rows_per_class: int = 10_000
+    ) -> None:
+        if bandwidth != "cv" and not (
+            isinstance(bandwidth, int | float) and np.isfinite(bandwidth) and bandwidth > 0
+        ):
+            raise InvalidInput(
+                f"'bandwidth' must be a positive number or 'cv'. Got {bandwidth!r}."
+            )
+        if not (isinstance(max_rows_per_class, int) and max_rows_per_class >= 2):
+            raise InvalidInput(
+                f"'max_rows_per_class' must be an integer of at least 2. Got {max_rows_per_class!r}."
+            )
+        self.bandwidth = bandwidth
+        self.max_rows_per_class = max_rows_per_class
+
+    def fit(self, table: Table) -> Self:
+        """Keep the rows, standardised, and choose the bandwidth."""
+        X, y = self._learn_names(table)
+        rng = np.random.default_rng(0)
+        counts = np.bincount(y, minlength=len(self.classes_))
+        rows = []
+        for k in range(len(counts)):
+            members = np.flatnonzero(y == k)
+            if len(members) > self.max_rows_per_class:
+                members = np.sort(rng.choice(members, self.max_rows_per_class, replace=False))
+            rows.append(X[members])
+        h = best_bandwidth(rows) if self.bandwidth == "cv" else float(self.bandwidth)
+        self._keep(rows, np.log(counts / counts.sum()), h)
+        self._describe_draws()
+        return self
+
+    def _keep(self, rows: list[FloatArray], log_prior: FloatArray, h: float) -> None:
+        self.rows_ = rows
+        self.log_prior_ = log_prior
+        self.bandwidth_ = h
+        self.resolution_ = h
+        self.half_squares_ = [0.5 * np.einsum("rn,rn->r", r, r) for r in rows]
+
+    def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        m, n = X.shape
+        log_joint = np.empty((m, len(self.rows_)))
+        means: list[FloatArray] = []  # kernel-weighted mean row, by class: all a gradient needs
+        half = 0.5 * np.einsum("rn,rn->r", X, X)
+        h2 = self.bandwidth_**2
+        constant = -n * np.log(self.bandwidth_) - 0.5 * n * np.log(2 * np.pi)
+        for k, (rows, squares) in enumerate(zip(self.rows_, self.half_squares_, strict=True)):
+            mean = np.empty_like(X)
+            step = max(1, BLOCK // len(rows))
+            for begin in range(0, m, step):
+                part = slice(begin, begin + step)
+                exponent = X[part] @ rows.T
+                exponent -= squares
+                exponent /= h2
+                top = exponent.max(axis=1)
+                exponent -= top[:, None]
+                kernels = np.exp(exponent, out=exponent)
+                total = kernels.sum(axis=1)
+                log_joint[part, k] = np.log(total) + top - half[part] / h2
+                mean[part] = kernels @ rows / total[:, None]
+            log_joint[:, k] += constant + self.log_prior_[k] - np.log(len(rows))
+            means.append(mean)
+
+        def pullback(W: FloatArray) -> FloatArray:
+            gradient = -W.sum(axis=1)[:, None] * X
+            for k, mean in enumerate(means):
+                gradient += W[:, k, None] * mean
+            scaled: FloatArray = gradient / h2
+            return scaled
+
+        return log_joint, pullback
+
+    def sample(
+        self, n: int, *, rng: np.random.Generator, label: object = None
+    ) -> tuple[FloatArray, Labels]:
+        index = None if label is None else self.class_index(label)
+        chosen = draw_classes(self.log_prior_, n, rng=rng, index=index)
+        noise = rng.normal(scale=self.bandwidth_, size=(n, len(self.features_)))
+        position = rng.random(n)
+        for k, rows in enumerate(self.rows_):
+            members = chosen == k
+            noise[members] += rows[(position[members] * len(rows)).astype(np.intp)]
+        return noise, self.classes_[chosen]
+
+    def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        arrays = {f"rows_{k}": rows for k, rows in enumerate(self.rows_)}
+        arrays["log_prior"] = self.log_prior_
+        settings = {
+            "bandwidth": self.bandwidth,
+            "max_rows_per_class": self.max_rows_per_class,
+            "fitted_bandwidth": self.bandwidth_,
+        }
+        return arrays, settings
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
+        density = cls(
+            bandwidth=settings["bandwidth"], max_rows_per_class=settings["max_rows_per_class"]
+        )
+        log_prior = arrays["log_prior"]
+        rows = [arrays[f"rows_{k}"] for k in range(len(log_prior))]
+        if any(r.ndim != 2 or r.shape[1:] != rows[0].shape[1:] or not len(r) for r in rows):
+            raise ValueError("the rows of the classes have different widths")
+        h = float(settings["fitted_bandwidth"])
+        if not (np.isfinite(h) and h > 0):
+            raise ValueError("the bandwidth is not a positive number")
+        density._keep(rows, log_prior, h)
+        return density
+
+
+def best_bandwidth(
+    rows: list[FloatArray], *, folds: int = 10, candidates: FloatArray | None = None
+) -> float:
+    """Return the bandwidth with the highest cross-validated log p(x | y).
+
+    One matrix of distances per class and fold serves all candidates.
+
+    Args:
+        rows: model-space rows of each class.
+        folds: number of folds, by row order after a fixed shuffle.
+        candidates: 10 log-spaced values in 0.1..1 when left out.
+    """
+    grid = np.logspace(-1, 0, 10) if candidates is None else candidates
+    n = rows[0].shape[1]
+    scores = np.zeros(len(grid))
+    rng = np.random.default_rng(0)
+    for members in rows:
+        parts = min(folds, len(members))
+        fold = rng.permutation(len(members)) % parts
+        for f in range(parts):
+            train, test = members[fold != f], members[fold == f]
+            scores += _held_out(test, train, grid)
+            scores -= len(test) * (n * np.log(grid) + np.log(len(train)))
+    return float(grid[int(np.argmax(scores))])
+
+
+def _held_out(test: FloatArray, train: FloatArray, grid: FloatArray) -> FloatArray:
+    """Sum over the test rows of the log-sum of kernels, for each bandwidth."""
+    total = np.zeros(len(grid))
+    squares = np.einsum("rn,rn->r", train, train)
+    step = max(1, BLOCK // len(train))
+    for begin in range(0, len(test), step):
+        part = test[begin : begin + step]
+        distance = squares - 2 * (part @ train.T) + np.einsum("rn,rn->r", part, part)[:, None]
+        np.maximum(distance, 0.0, out=distance)
+        nearest = distance.min(axis=1)
+        distance -= nearest[:, None]
+        for b, h in enumerate(grid):
+            kernels = np.exp(distance * (-0.5 / h**2))
+            total[b] += (np.log(kernels.sum(axis=1)) - 0.5 * nearest / h**2).sum()
+    return total

@@ -1,0 +1,299 @@
+"""Conditional linear Gaussian network: the Bayesian network of BayesACE."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray, IntArray, Labels
+from daace.data.table import Table, quote
+from daace.density.base import ConditionalDensity, Pullback, check_choice, draw_classes
+from daace.density.gaussian import WhitenedGaussians
+from daace.density.structure import (
+    VARIANCE_FLOOR,
+    Structure,
+    SufficientStatistics,
+    gaussian_score,
+    hill_climb,
+    regress,
+    topological_order,
+)
+from daace.exceptions import InvalidInput
+
+Arcs = Iterable[tuple[str, str]]
+
+
+class LinearGaussianNetwork(ConditionalDensity):
+    """p(x, y) = p(y) prod_i N(x_i; b0 + b' parents_i, s2), the class a root among the parents.
+
+    Coefficients and variance of a feature depend on the class where the class is its parent. The
+    structure comes from hill climbing on the BIC (add, remove, reverse arcs); coefficients are the
+    least-squares ones, variances unbiased. Given the class, x is one Gaussian, so density and
+    gradient are one matrix product.
+
+    Args:
+        start: 'naive' begins with the class as parent of every feature, 'empty' with no arcs.
+        max_parents: largest number of parents of a feature, the class included.
+        forced: arcs (parent, child) by name that must be there; the class goes by the name of
+            the target column.
+        forbidden: arcs that must not be there. The class never has parents.
+
+    Attributes:
+        arcs_: arcs (parent, child) by name.
+        log_prior_: log p(y).
+        coefficients_: `coefficients_[k, i, j]` of parent j in the mean of feature i, class k.
+        intercepts_, variances_: shape `(classes, features)`.
+
+    Example:
+        >>> from daace.data.catalog import load_table
+        >>> network = LinearGaussianNetwork(max_parents=2).fit(load_table("iris"))
+        >>> ("class", "petal length") in network.arcs_
+        True
+    """
+
+    kind: ClassVar[str] = "linear-gaussian"
+
+    def __init__(
+        self,
+        *,
+        start: Literal["naive", "empty"] = "naive",
+        max_parents: int | None = None,
+        forced: Arcs = (),
+        forbidden: Arcs = (),
+    ) -> None:
+        check_choice("start", start, ("naive", "empty"))
+        if max_parents is not None and not (isinstance(max_parents, int) and max_parents >= 0):
+            raise InvalidInput(
+                f"'max_parents' must be None or an integer of at least 0. Got {max_parents!r}."
+            )
+        self.start = start
+        self.max_parents = max_parents
+        self.forced = forced
+        self.forbidden = forbidden
+
+    def fit(self, table: Table) -> Self:
+        """Learn structure and parameters.
+
+        Raises:
+            InvalidInput: arcs name unknown columns, contradict each other or make a cycle.
+        """
+        X, y = self._learn_names(table)
+        stats = SufficientStatistics.of(X, y, len(self.classes_))
+        forced = self._structure(self.forced, "forced")
+        forbidden = self._structure(self.forbidden, "forbidden")
+        begin = self._begin(forced, forbidden)
+        structure = hill_climb(
+            stats, begin, max_parents=self.max_parents, forced=forced, forbidden=forbidden
+        )
+        self._keep(*fit_parameters(stats, structure), structure)
+        self._warn_collinear()
+        self._describe_draws()
+        return self
+
+    def fit_arcs(self, table: Table, arcs: Arcs) -> Self:
+        """Learn the parameters only, for a given graph."""
+        X, y = self._learn_names(table)
+        stats = SufficientStatistics.of(X, y, len(self.classes_))
+        structure = self._structure(arcs, "arcs")
+        self._keep(*fit_parameters(stats, structure), structure)
+        self._warn_collinear()
+        self._describe_draws()
+        return self
+
+    def bic(self, table: Table) -> float:
+        """Return the BIC of this graph on a table, in model space: higher is better."""
+        X = self.to_model(table.to_frame())
+        y = np.searchsorted(self.classes_, table.y)
+        stats = SufficientStatistics.of(X, y, len(self.classes_))
+        counts = stats.counts[:-1]
+        total = float((counts * np.log(counts / stats.rows)).sum())
+        total -= 0.5 * np.log(stats.rows) * (len(counts) - 1)
+        for child in range(len(self.features_)):
+            parents, with_class = (
+                self.structure_.parents(child),
+                bool(self.structure_.class_arcs[child]),
+            )
+            _, residuals = regress(stats, child, parents, with_class)
+            total += float(gaussian_score(stats, residuals, len(parents), with_class))
+        return total
+
+    @property
+    def arcs_(self) -> list[tuple[str, str]]:
+        """Arcs (parent, child) by name, those of the class first."""
+        self._check_fitted()
+        names = self.features_
+        from_class = [(self.target_, names[j]) for j in np.flatnonzero(self.structure_.class_arcs)]
+        return from_class + [(names[i], names[j]) for i, j in np.argwhere(self.structure_.arcs)]
+
+    def coefficients_frame(self) -> pd.DataFrame:
+        """Return parent, child, class and coefficient of each arc between features.
+
+        Coefficients are in model space: standard deviations of the child per standard deviation
+        of the parent.
+        """
+        rows = [
+            (self.features_[i], self.features_[j], label, self.coefficients_[k, j, i])
+            for i, j in np.argwhere(self.structure_.arcs)
+            for k, label in enumerate(self.classes_)
+        ]
+        return pd.DataFrame(rows, columns=["parent", "child", self.target_, "coefficient"])
+
+    def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        return self.gaussians_.log_joint_and_pullback(X)
+
+    def sample(
+        self, n: int, *, rng: np.random.Generator, label: object = None
+    ) -> tuple[FloatArray, Labels]:
+        index = None if label is None else self.class_index(label)
+        chosen: IntArray = draw_classes(self.log_prior_, n, rng=rng, index=index)
+        return self.gaussians_.sample(chosen, rng=rng), self.classes_[chosen]
+
+    def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        arrays = {
+            "log_prior": self.log_prior_,
+            "coefficients": self.coefficients_,
+            "intercepts": self.intercepts_,
+            "variances": self.variances_,
+            "arcs": self.structure_.arcs.astype(np.float64),
+            "class_arcs": self.structure_.class_arcs.astype(np.float64),
+        }
+        settings = {
+            "start": self.start,
+            "max_parents": self.max_parents,
+            "forced": [list(arc) for arc in self.forced],
+            "forbidden": [list(arc) for arc in self.forbidden],
+        }
+        return arrays, settings
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
+        network = cls(
+            start=settings["start"],
+            max_parents=settings["max_parents"],
+            forced=tuple((a, b) for a, b in settings["forced"]),
+            forbidden=tuple((a, b) for a, b in settings["forbidden"]),
+        )
+        k, n = arrays["intercepts"].shape
+        expected = {
+            "log_prior": (k,),
+            "coefficients": (k, n, n),
+            "variances": (k, n),
+            "arcs": (n, n),
+            "class_arcs": (n,),
+        }
+        for name, shape in expected.items():
+            if arrays[name].shape != shape:
+                raise ValueError(f"'{name}' has shape {arrays[name].shape}, not {shape}")
+        if not (arrays["variances"] > 0).all():
+            raise ValueError("a variance is not positive")
+        structure = Structure(arrays["arcs"] > 0, arrays["class_arcs"] > 0)
+        if (arrays["coefficients"][:, ~structure.arcs.T] != 0).any():
+            raise ValueError("a coefficient stands where there is no arc")
+        topological_order(structure.arcs)
+        network._keep(
+            arrays["log_prior"],
+            arrays["coefficients"],
+            arrays["intercepts"],
+            arrays["variances"],
+            structure,
+        )
+        return network
+
+    def _keep(
+        self,
+        log_prior: FloatArray,
+        coefficients: FloatArray,
+        intercepts: FloatArray,
+        variances: FloatArray,
+        structure: Structure,
+    ) -> None:
+        self.log_prior_ = log_prior
+        self.coefficients_ = coefficients
+        self.intercepts_ = intercepts
+        self.variances_ = variances
+        self.structure_ = structure
+        self.gaussian_ = True
+        inverse_sd = 1 / np.sqrt(variances)
+        whiteners = inverse_sd[:, :, None] * (np.eye(intercepts.shape[1]) - coefficients)
+        self.gaussians_ = WhitenedGaussians(log_prior, whiteners, -inverse_sd * intercepts)
+
+    def _structure(self, arcs: Arcs, argument: str) -> Structure:
+        n = len(self.features_)
+        position = {name: j for j, name in enumerate(self.features_)}
+        structure = Structure(np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool))
+        for arc in arcs:
+            parent, child = (str(end) for end in arc)
+            unknown = [end for end in (parent, child) if end not in position and end != self.target_]
+            if unknown:
+                raise InvalidInput(
+                    f"'{argument}' must name columns of the table. Got {quote(unknown)}."
+                )
+            if child == self.target_:
+                if argument == "forbidden":
+                    continue  # the class never has parents anyway
+                raise InvalidInput(
+                    f"'{argument}' must not point to the class. Got ('{parent}', '{child}'): "
+                    "the class never has parents."
+                )
+            if parent == self.target_:
+                structure.class_arcs[position[child]] = True
+            else:
+                structure.arcs[position[parent], position[child]] = True
+        if argument != "forbidden":
+            try:
+                topological_order(structure.arcs)
+            except ValueError:
+                raise InvalidInput(f"'{argument}' must not make a cycle.") from None
+        return structure
+
+    def _begin(self, forced: Structure, forbidden: Structure) -> Structure:
+        if (forced.arcs & forbidden.arcs).any() or (forced.class_arcs & forbidden.class_arcs).any():
+            raise InvalidInput("'forced' and 'forbidden' must not name the same arc.")
+        class_arcs = forced.class_arcs.copy()
+        limit = self.max_parents
+        if self.start == "naive" and limit != 0:
+            room = forced.arcs.sum(axis=0) < limit if limit is not None else True
+            class_arcs |= ~forbidden.class_arcs & room
+        parents = forced.arcs.sum(axis=0) + forced.class_arcs
+        if limit is not None and (parents > limit).any():
+            child = self.features_[int(np.argmax(parents))]
+            raise InvalidInput(
+                f"'forced' must keep to max_parents={limit}. Got {parents.max()} for '{child}'."
+            )
+        return Structure(forced.arcs.copy(), class_arcs)
+
+    def _warn_collinear(self) -> None:
+        floored = (self.variances_ <= VARIANCE_FLOOR).any(axis=0)
+        if floored.any():
+            names = [name for name, low in zip(self.features_, floored, strict=True) if low]
+            warnings.warn(
+                f"Nearly no variance is left in {quote(names)} given the class and other columns "
+                "(a copy or a sum of them, or constant in a class): consider dropping them.",
+                stacklevel=3,
+            )
+
+
+def fit_parameters(
+    stats: SufficientStatistics, structure: Structure
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return log prior, coefficients, intercepts and variances for a graph."""
+    classes, n = len(stats.counts) - 1, stats.means.shape[1]
+    coefficients = np.zeros((classes, n, n))
+    intercepts = np.zeros((classes, n))
+    variances = np.zeros((classes, n))
+    for child in range(n):
+        parents = structure.parents(child)
+        with_class = bool(structure.class_arcs[child])
+        groups = stats.groups(with_class)
+        weights, residuals = regress(stats, child, parents, with_class)
+        freedom = np.maximum(stats.counts[groups] - len(parents) - 1, 1.0)
+        coefficients[:, child, parents] = weights
+        means = stats.means[groups]
+        intercepts[:, child] = means[:, child] - np.einsum("gp,gp->g", weights, means[:, parents])
+        variances[:, child] = np.maximum(residuals / freedom, VARIANCE_FLOOR)
+    log_prior = np.log(stats.counts[:-1] / stats.rows)
+    return log_prior, coefficients, intercepts, variances

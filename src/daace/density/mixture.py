@@ -1,0 +1,112 @@
+"""A Gaussian mixture given by its parameters: a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from daace._typing import FloatArray, Labels
+from daace.data.table import Standardizer, label_array
+from daace.density.base import ConditionalDensity, Pullback, log_sum_exp
+from daace.density.gaussian import WhitenedGaussians
+from daace.exceptions import InvalidInput
+
+
+class GaussianMixture(ConditionalDensity):
+    """p(x, y) = sum over the components c of class y of w_c N(x; mu_c, Sigma_c).
+
+    It is not learned: model space is the user's space.
+
+    Args:
+        weights: positive, normalised here, shape `(components,)`.
+        means: shape `(components, n)`.
+        covariances: symmetric positive definite, shape `(components, n, n)`.
+        labels: class of each component, shape `(components,)`.
+
+    Example:
+        >>> m = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+        >>> m.predict_proba(np.array([[1.5]])).tolist()
+        [[0.5, 0.5]]
+    """
+
+    kind: ClassVar[str] = "gaussian-mixture"
+
+    def __init__(
+        self,
+        weights: npt.ArrayLike,
+        means: npt.ArrayLike,
+        covariances: npt.ArrayLike,
+        labels: npt.ArrayLike,
+    ) -> None:
+        w = np.asarray(weights, dtype=np.float64)
+        mu = np.asarray(means, dtype=np.float64)
+        sigma = np.asarray(covariances, dtype=np.float64)
+        names = label_array(np.asarray(labels))
+        if mu.ndim != 2 or w.shape != mu.shape[:1] or names.shape != mu.shape[:1]:
+            raise InvalidInput(
+                "'weights', 'means' and 'labels' must have one entry per component. "
+                f"Got shapes {w.shape}, {mu.shape} and {names.shape}."
+            )
+        if sigma.shape != (*mu.shape, mu.shape[1]):
+            raise InvalidInput(
+                f"'covariances' must have shape {(*mu.shape, mu.shape[1])}. Got {sigma.shape}."
+            )
+        if not (np.all(w > 0) and np.all(np.isfinite(w))):
+            raise InvalidInput("'weights' must be positive and finite.")
+        if not np.isfinite(mu).all():
+            raise InvalidInput("'means' must be finite.")
+        try:
+            roots = np.linalg.cholesky(sigma)
+        except np.linalg.LinAlgError:
+            raise InvalidInput("'covariances' must be symmetric and positive definite.") from None
+        if not np.allclose(sigma, sigma.transpose(0, 2, 1)):
+            raise InvalidInput("'covariances' must be symmetric and positive definite.")
+        whiteners = np.linalg.inv(roots)
+        self.weights = w / w.sum()
+        self.means = mu
+        self.covariances = sigma
+        self.labels = names
+        self.classes_ = np.unique(names)
+        self.features_ = tuple(f"x{j + 1}" for j in range(mu.shape[1]))
+        self.target_ = "class"
+        self.units_ = {}
+        self.standardizer_ = Standardizer.identity(mu.shape[1])
+        self.gaussian_ = len(names) == len(self.classes_)
+        self.class_of_component_ = np.searchsorted(self.classes_, names)
+        self.gaussians_ = WhitenedGaussians(
+            np.log(self.weights), whiteners, -np.einsum("cij,cj->ci", whiteners, mu)
+        )
+        self._describe_draws()
+
+    def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        by_component, pullback = self.gaussians_.log_joint_and_pullback(X)
+        members = [self.class_of_component_ == k for k in range(len(self.classes_))]
+        log_joint = np.column_stack([log_sum_exp(by_component[:, m]) for m in members])
+
+        def class_pullback(W: FloatArray) -> FloatArray:
+            owner = self.class_of_component_
+            return pullback(W[:, owner] * np.exp(by_component - log_joint[:, owner]))
+
+        return log_joint, class_pullback
+
+    def sample(
+        self, n: int, *, rng: np.random.Generator, label: object = None
+    ) -> tuple[FloatArray, Labels]:
+        weights = self.weights
+        if label is not None:
+            weights = np.where(self.class_of_component_ == self.class_index(label), weights, 0.0)
+        chosen = rng.choice(len(weights), size=n, p=weights / weights.sum())
+        return self.gaussians_.sample(chosen, rng=rng), self.labels[chosen]
+
+    def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        arrays = {"weights": self.weights, "means": self.means, "covariances": self.covariances}
+        return arrays, {"labels": self.labels.tolist()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
+        return cls(
+            arrays["weights"], arrays["means"], arrays["covariances"], np.array(settings["labels"])
+        )

@@ -1,0 +1,1 @@
+"""Explanations: plans in the user's units and words."""

@@ -1,0 +1,1 @@
+"""The density as terrain: costs, goals, constraints."""

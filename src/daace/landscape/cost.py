@@ -1,0 +1,194 @@
+"""The density as terrain: dense regions are flat ground, empty regions are mountains.
+
+The idea of the method, in three lines: at a point x the ground is rough by `u(x)`, which grows as
+log p(x) falls; crossing it costs `f(u) = sign(u) |u|^penalty` per unit of length; a path costs the
+integral of f along it. The cheapest path to a goal goes where people like you already are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.density.base import ConditionalDensity, check_choice, log_sum_exp
+from daace.exceptions import InvalidInput
+from daace.landscape.path import (
+    PANEL,
+    Rule,
+    gauss_rule,
+    midpoint_rule,
+    points_along,
+    segment_lengths,
+    segment_vectors,
+)
+
+#: Two rules that agree to this, relative to the size of the integrand, have converged.
+CONVERGED = 1e-7
+MAX_NODES = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """Local cost, cost of a path, and gradients.
+
+    Args:
+        density: a fitted density.
+        penalty: how much more rough ground costs; 0 gives the plain length.
+        scale: 'relative' measures log p in robust standard deviations s below the level L of
+            dense ground, `u = max(1, 1 + (L - log p) / s)`, so that a cost is never below the
+            length and a penalty means the same on every table. 'nll' is the paper's
+            `u = -log p`: negative where p > 1, where it rewards detours.
+
+    Example:
+        >>> from daace import GaussianMixture
+        >>> density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+        >>> round(Landscape(density, penalty=0).path_cost(np.array([[0.0], [2.0]])), 6)
+        2.0
+    """
+
+    density: ConditionalDensity
+    penalty: float = 1.0
+    scale: Literal["relative", "nll"] = "relative"
+
+    def __post_init__(self) -> None:
+        check_choice("scale", self.scale, ("relative", "nll"))
+        if not (np.isreal(self.penalty) and np.isfinite(self.penalty) and self.penalty >= 0):
+            raise InvalidInput(
+                f"'penalty' must be a finite number of at least 0. Got {self.penalty!r}."
+            )
+
+    def roughness(self, log_prob: FloatArray) -> FloatArray:
+        """Return u, on this landscape's scale."""
+        if self.scale == "nll":
+            return -log_prob
+        draws = self.density.draws_
+        return np.maximum(1.0, 1.0 + (draws.level - log_prob) / draws.spread)
+
+    def roughness_slope(self, u: FloatArray) -> FloatArray:
+        """Return du / dlog p."""
+        if self.scale == "nll":
+            return np.full_like(u, -1.0)
+        return np.where(u > 1.0, -1.0 / self.density.draws_.spread, 0.0)
+
+    def price(self, u: FloatArray) -> FloatArray:
+        """Return `f(u) = sign(u) |u|^penalty`, and 1 everywhere when the penalty is 0."""
+        if self.penalty == 0:
+            return np.ones_like(u)
+        return np.sign(u) * np.abs(u) ** self.penalty
+
+    def price_slope(self, u: FloatArray) -> FloatArray:
+        """Return `f'(u) = penalty |u|^(penalty - 1)`."""
+        if self.penalty == 0:
+            return np.zeros_like(u)
+        floor = 0.0 if self.penalty >= 1 else 1e-12  # a root has no slope at zero
+        return self.penalty * np.maximum(np.abs(u), floor) ** (self.penalty - 1)
+
+    def local_cost(self, X: FloatArray) -> FloatArray:
+        """Return f(u(x)) for each row."""
+        return self.price(self.roughness(self.density.log_prob(X)))
+
+    def path_cost(
+        self,
+        waypoints: FloatArray,
+        *,
+        rule: Literal["gauss", "midpoint"] = "gauss",
+        pieces: int = 19,
+        weights: FloatArray | None = None,
+    ) -> float:
+        """Return the cost of a polyline: sum over segments of the integral of f(u) ds.
+
+        Args:
+            waypoints: shape `(waypoints, n)`, model space.
+            rule: 'gauss' refines until it has converged; 'midpoint' takes `pieces` equal pieces
+                per segment, as the paper's experiments did.
+            pieces: for 'midpoint' only.
+            weights: of each feature in the length; all 1 when left out.
+        """
+        path = self._check_path(waypoints)
+        check_choice("rule", rule, ("gauss", "midpoint"))
+        chosen = self.converged_rule(path) if rule == "gauss" else midpoint_rule(pieces)
+        costs, _ = self.segment_costs(path[None], chosen, weights=weights)
+        return float(costs.sum())
+
+    def path_cost_and_grad(self, waypoints: FloatArray) -> tuple[float, FloatArray]:
+        """Return the cost of a polyline and its gradient, shape `(waypoints, n)`."""
+        path = self._check_path(waypoints)
+        costs, gradient = self.segment_costs(path[None], self.converged_rule(path))
+        return float(costs.sum()), gradient()[0]
+
+    def segment_costs(
+        self,
+        paths: FloatArray,
+        rule: Rule,
+        *,
+        unit: FloatArray | float = 1.0,
+        weights: FloatArray | None = None,
+    ) -> tuple[FloatArray, Callable[[], FloatArray]]:
+        """Return the cost of every segment of many paths, and a function giving the gradient.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`.
+            rule: where to evaluate each segment.
+            unit: u is divided by it, path by path, so that no power overflows.
+            weights: of each feature in the length, shape `(n,)` or `(paths, n)`.
+
+        Returns:
+            costs of shape `(paths, segments)`, in units of `unit ** penalty`, and a function that
+            returns the gradient of each path's total, shape `(paths, waypoints, n)`.
+        """
+        vectors = segment_vectors(paths)
+        metric = None if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
+        lengths = segment_lengths(vectors if metric is None else vectors * metric)
+        points = points_along(paths, rule)
+        shape = points.shape[:-1]
+        joint, pullback = self.density.log_joint_and_pullback(points.reshape(-1, paths.shape[-1]))
+        log_prob = log_sum_exp(joint)
+        u = self.roughness(log_prob).reshape(shape)
+        units = np.broadcast_to(unit, paths.shape[:1])[:, None, None]
+        prices = self.price(u / units)
+        average = prices @ rule.weights
+        costs = lengths * average
+
+        def gradient() -> FloatArray:
+            slope = self.price_slope(u / units) * self.roughness_slope(u) / units
+            share = (slope * (lengths[..., None] * rule.weights)).reshape(-1, 1)
+            pulled = pullback(share * np.exp(joint - log_prob[:, None])).reshape(points.shape)
+            at_end = np.einsum("bsqn,q->bsn", pulled, rule.nodes)
+            at_begin = pulled.sum(axis=2) - at_end
+            along = vectors * (average / lengths)[..., None]
+            if metric is not None:
+                along *= metric**2
+            total = np.zeros_like(paths)
+            total[:, 1:] = at_end + along
+            total[:, :-1] += at_begin - along
+            return total
+
+        return costs, gradient
+
+    def converged_rule(self, path: FloatArray) -> Rule:
+        """Return the shortest rule that a doubled one confirms on this path."""
+        nodes = PANEL * max(1, int(np.ceil((self.penalty + 1) / PANEL)))
+        longest = float(segment_lengths(segment_vectors(path)).max(initial=0.0))
+        while nodes * self.density.resolution_ < longest and nodes < MAX_NODES:
+            nodes *= 2
+        ends = self.roughness(self.density.log_prob(path))
+        unit = max(1.0, float(np.abs(ends).max()))
+        coarse = self.segment_costs(path[None], gauss_rule(nodes), unit=unit)[0]
+        while nodes < MAX_NODES:
+            nodes *= 2
+            fine = self.segment_costs(path[None], gauss_rule(nodes), unit=unit)[0]
+            if np.abs(fine - coarse).sum() <= CONVERGED * np.abs(fine).sum():
+                break
+            coarse = fine
+        return gauss_rule(nodes)
+
+    def _check_path(self, waypoints: FloatArray) -> FloatArray:
+        path = np.asarray(waypoints, dtype=np.float64)
+        n = len(self.density.features_)
+        if path.ndim != 2 or path.shape[1] != n or not len(path):
+            raise InvalidInput(f"'waypoints' must have shape (waypoints, {n}). Got {path.shape}.")
+        return path

@@ -1,0 +1,130 @@
+"""Where a path may end: plausible, and of the target class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from daace._typing import BoolArray, FloatArray, Labels
+from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.exceptions import InvalidInput
+
+
+class Posterior(Protocol):
+    """Whoever says how probable a class is: the density, or a wrapped classifier."""
+
+    classes_: Labels
+
+    def log_posterior(self, X: FloatArray) -> FloatArray:
+        """Return log p(y | x) of model-space rows, shape `(rows, classes)`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`log p(x') >= min_log_prob` and `p(target | x') >= min_posterior`.
+
+    Args:
+        target: the class to reach.
+        plausibility: sets min_log_prob to mean + plausibility * sd of log p over the density's
+            own draws.
+        min_log_prob: the threshold itself; overrides `plausibility`.
+        min_posterior: smallest probability of the target.
+
+    Example:
+        >>> Goal(target="benign", min_posterior=0.7).plausibility
+        -0.5
+    """
+
+    target: object
+    plausibility: float = -0.5
+    min_log_prob: float | None = None
+    min_posterior: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_posterior < 1:
+            raise InvalidInput(
+                f"'min_posterior' must be at least 0 and below 1. Got {self.min_posterior!r}."
+            )
+        for name in ("plausibility", "min_log_prob"):
+            value = getattr(self, name)
+            if value is not None and not np.isfinite(value):
+                raise InvalidInput(f"'{name}' must be a finite number. Got {value!r}.")
+
+    def region(
+        self, density: ConditionalDensity, posterior: Posterior | None = None
+    ) -> GoalRegion:
+        """Return the set of model-space points that meet this goal.
+
+        Raises:
+            InvalidInput: the target is not a class of the density.
+        """
+        draws = density.draws_
+        alpha = self.min_log_prob
+        if alpha is None:
+            alpha = draws.mean + self.plausibility * draws.sd
+        judge = density if posterior is None else posterior
+        label = density.classes_[density.class_index(self.target)]
+        index = int(np.flatnonzero([str(c) == str(label) for c in judge.classes_])[0])
+        beta = float(np.log(self.min_posterior)) if self.min_posterior > 0 else -np.inf
+        return GoalRegion(density, posterior, index, float(alpha), beta)
+
+    def check(
+        self, density: ConditionalDensity, x: FloatArray, posterior: Posterior | None = None
+    ) -> bool:
+        """Whether one model-space point meets the goal, judged alone."""
+        region = self.region(density, posterior)
+        return bool(region.contains(np.asarray(x, dtype=np.float64).reshape(1, -1))[0])
+
+
+@dataclass(frozen=True, eq=False)
+class GoalRegion:
+    """A goal on a density: slacks of its two thresholds, in nats, and their gradients."""
+
+    density: ConditionalDensity
+    posterior: Posterior | None
+    index: int
+    min_log_prob: float
+    log_min_posterior: float
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether `slack_and_pullback` can be used."""
+        return self.posterior is None
+
+    def slack(self, X: FloatArray) -> FloatArray:
+        """Return `log p - alpha` and `log p(target|x) - log beta`, shape `(rows, 2)`."""
+        return self.slack_of(self.density.log_joint(X), X)
+
+    def slack_of(self, log_joint: FloatArray, X: FloatArray) -> FloatArray:
+        """Return the slacks of rows whose log-joint is known."""
+        posterior = (
+            log_posterior(log_joint) if self.posterior is None else self.posterior.log_posterior(X)
+        )
+        plausible = log_sum_exp(log_joint) - self.min_log_prob
+        probable = np.nan_to_num(posterior[:, self.index] - self.log_min_posterior, posinf=1e300)
+        return np.column_stack([plausible, probable])
+
+    def contains(self, X: FloatArray) -> BoolArray:
+        """Whether each row meets both thresholds."""
+        inside: BoolArray = (self.slack(X) >= 0).all(axis=1)
+        return inside
+
+    def slack_and_pullback(
+        self, X: FloatArray
+    ) -> tuple[FloatArray, Callable[[], FloatArray]]:
+        """Return the slacks and a function giving their gradients, shape `(rows, 2, n)`."""
+        joint, pullback = self.density.log_joint_and_pullback(X)
+        slack = self.slack_of(joint, X)
+
+        def gradients() -> FloatArray:
+            share = np.exp(log_posterior(joint))
+            of_log_prob = pullback(share)
+            chosen = -share
+            chosen[:, self.index] += 1.0
+            return np.stack([of_log_prob, pullback(chosen)], axis=1)
+
+        return slack, gradients

@@ -1,0 +1,80 @@
+"""One question: from here, over this terrain, to that goal, by these rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.exceptions import InvalidInput
+from daace.landscape.constraints import Constraints, FeasibleSet
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal, GoalRegion, Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Start, landscape, goal and constraints: all that a planner may see.
+
+    Args:
+        start: a model-space array of shape `(n,)`; or a Series, dict or one-row frame in user
+            units.
+        landscape: the terrain.
+        goal: where to end.
+        constraints: what may change.
+        box: model-space bounds `(lower, upper)` of all waypoints; those of the density's draws
+            when left out.
+        posterior: who judges the class; the density when left out.
+
+    Attributes:
+        x: the start in model space.
+        feasible: the compiled constraints.
+        region: the compiled goal.
+    """
+
+    start: object
+    landscape: Landscape
+    goal: Goal
+    constraints: Constraints = field(default_factory=Constraints)
+    box: tuple[FloatArray, FloatArray] | None = None
+    posterior: Posterior | None = None
+    x: FloatArray = field(init=False)
+    feasible: FeasibleSet = field(init=False)
+    region: GoalRegion = field(init=False)
+
+    def __post_init__(self) -> None:
+        density = self.landscape.density
+        if isinstance(self.start, np.ndarray):
+            x = np.array(self.start, dtype=np.float64).reshape(-1)
+            if len(x) != len(density.features_):
+                raise InvalidInput(
+                    f"'start' must have {len(density.features_)} values. Got {len(x)}."
+                )
+            if not np.isfinite(x).all():
+                raise InvalidInput("'start' must be finite. Got NaN or infinity.")
+        else:
+            rows = density.to_model(self.start)
+            if len(rows) != 1:
+                raise InvalidInput(f"'start' must be one row. Got {len(rows)}.")
+            x = rows[0]
+        x.flags.writeable = False
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "feasible", self.constraints.compile(density, x, self.box))
+        object.__setattr__(self, "region", self.goal.region(density, self.posterior))
+
+    def path_cost(
+        self,
+        waypoints: FloatArray,
+        *,
+        rule: Literal["gauss", "midpoint"] = "gauss",
+        pieces: int = 19,
+    ) -> float:
+        """Return the cost of a path, the weights of the constraints included in its length."""
+        weights = self.feasible.weights if self.feasible.weighted else None
+        return self.landscape.path_cost(waypoints, rule=rule, pieces=pieces, weights=weights)
+
+    def met_by(self, x: FloatArray) -> bool:
+        """Whether a model-space point meets the goal, judged alone."""
+        return bool(self.region.contains(np.asarray(x).reshape(1, -1))[0])

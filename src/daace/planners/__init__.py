@@ -1,0 +1,1 @@
+"""Planners: from a problem to a plan."""

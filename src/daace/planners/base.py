@@ -1,0 +1,123 @@
+"""What a planner is: from a problem to a plan, and nothing else."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.landscape.problem import Problem
+
+
+class Status(StrEnum):
+    """How a search ended; true when a counterfactual was found."""
+
+    FOUND = "found"
+    ALREADY_THERE = "already_there"
+    GOAL_UNREACHABLE = "goal_unreachable"
+    TIMEOUT = "timeout"
+
+    def __bool__(self) -> bool:
+        return self in (Status.FOUND, Status.ALREADY_THERE)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A path in model space, or why there is none.
+
+    Attributes:
+        status: how the search ended.
+        waypoints: shape `(waypoints, n)`; the first is the start. Only the start when not found.
+        cost: `problem.path_cost(waypoints)`; infinite when not found.
+        evaluations: paths whose cost was evaluated.
+        seconds: wall-clock time.
+        reachable: when not found, the best `(log p, log posterior)` slacks seen, in nats.
+    """
+
+    status: Status
+    waypoints: FloatArray
+    cost: float
+    evaluations: int
+    seconds: float
+    reachable: tuple[float, float] | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the path ends in the goal."""
+        return bool(self.status)
+
+    @property
+    def vertices(self) -> int:
+        """Number of waypoints between start and end."""
+        return max(0, len(self.waypoints) - 2)
+
+
+class Planner(ABC):
+    """Finds a cheap path from the start of a problem to its goal.
+
+    To write your own, write `solve`: look at `problem.x` (start), `problem.region` (goal),
+    `problem.feasible` (constraints) and `problem.landscape` (cost); end with `arrive` or
+    `give_up`. Do not change the problem, and keep nothing between two calls that could change a
+    result.
+    """
+
+    @abstractmethod
+    def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        """Plan one path."""
+
+    def solve_many(
+        self, problems: Sequence[Problem], *, rngs: Sequence[np.random.Generator]
+    ) -> list[Plan]:
+        """Plan several paths, each with its own generator; one by one unless a planner batches."""
+        return [self.solve(p, rng=rng) for p, rng in zip(problems, rngs, strict=True)]
+
+
+@dataclass(eq=False)
+class Clock:
+    """Seconds and evaluations of one search."""
+
+    limit: float | None = None
+    evaluations: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the search began."""
+        return time.perf_counter() - self.began
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time limit is over."""
+        return self.limit is not None and self.seconds > self.limit
+
+
+def already_there(problem: Problem, clock: Clock) -> Plan | None:
+    """Return the plan that stays where it is, if the start meets the goal."""
+    if not problem.met_by(problem.x):
+        return None
+    return Plan(
+        Status.ALREADY_THERE, problem.x[None].copy(), 0.0, clock.evaluations, clock.seconds
+    )
+
+
+def arrive(problem: Problem, waypoints: FloatArray, clock: Clock) -> Plan:
+    """Return the plan of a path whose end has been checked, alone, against the goal."""
+    cost = problem.path_cost(waypoints)
+    return Plan(Status.FOUND, waypoints, cost, clock.evaluations, clock.seconds)
+
+
+def give_up(
+    problem: Problem,
+    clock: Clock,
+    *,
+    status: Status = Status.GOAL_UNREACHABLE,
+    reachable: tuple[float, float] | None = None,
+) -> Plan:
+    """Return the plan that found nothing."""
+    start = problem.x[None].copy()
+    return Plan(status, start, float("inf"), clock.evaluations, clock.seconds, reachable)
