@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -67,6 +68,12 @@ class Pool:
 
     X: FloatArray
     log_joint: FloatArray
+
+    @cached_property
+    def principal_axes(self) -> tuple[FloatArray, FloatArray]:
+        """Variances along the principal axes of the draws, and the axes as columns."""
+        variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(self.X, rowvar=False)))
+        return variance, axes
 
 
 class ConditionalDensity(ABC):

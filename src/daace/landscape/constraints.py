@@ -170,14 +170,24 @@ class FeasibleSet:
 
         Bounded isotonic regression along the path where a direction is given, clipping elsewhere.
         """
-        allowed = np.clip(paths, self.lower, self.upper)
-        allowed[..., 0, :] = paths[..., 0, :]
-        for j in np.flatnonzero(self.direction):
-            sign = self.direction[j]
-            allowed[..., 1:, j] = np.clip(
-                sign * isotonic(sign * paths[..., 1:, j]), self.lower[j], self.upper[j]
-            )
-        return allowed
+        free = project_paths(paths[..., 1:, :], self.lower, self.upper, self.direction)
+        return np.concatenate([paths[..., :1, :], free], axis=-2)
+
+
+def project_paths(
+    free: FloatArray, lower: FloatArray, upper: FloatArray, direction: IntArray
+) -> FloatArray:
+    """Return the nearest allowed waypoints after the start, shape `(..., waypoints, n)`.
+
+    Clipping to the bounds, which broadcast; isotonic along the path first where a direction is
+    given: together the exact projection.
+    """
+    moved = free
+    if direction.any():
+        moved = free.copy()
+        for j in np.flatnonzero(direction):
+            moved[..., j] = direction[j] * isotonic(direction[j] * free[..., j])
+    return np.clip(moved, lower, upper)
 
 
 def isotonic(values: FloatArray) -> FloatArray:

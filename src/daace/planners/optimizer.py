@@ -1,0 +1,348 @@
+"""The default planner: gradients, many starts at once, waypoints added while they pay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.exceptions import InvalidInput
+from daace.landscape.constraints import project_paths
+from daace.landscape.path import (
+    gauss_rule,
+    segment_lengths,
+    segment_vectors,
+    split_segment,
+    straight_paths,
+)
+from daace.landscape.problem import Problem
+from daace.planners.base import Clock, Plan, Planner, Status, already_there, arrive, give_up
+from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
+from daace.planners.sqp import Metric, Objective, Outcome, minimize
+
+#: Nodes of the quadrature inside the optimiser: at least, and at most.
+MIN_NODES = 8
+MAX_NODES = 128
+
+#: A doubled rule that disagrees by more than this asks for another solve on the doubled rule.
+RULE_TOLERANCE = 1e-3
+
+#: Paths carried from one number of vertices to the next.
+CARRIED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathOptimizer(Planner):
+    """Plan by batched sequential quadratic programming.
+
+    Straight lines to several points of the goal are moved downhill together; then the costliest
+    segment of the best paths is split and they are moved again, vertex by vertex. The answer is
+    the path with the fewest vertices whose cost is within `vertex_tolerance` of the best.
+
+    Args:
+        vertices: numbers of intermediate waypoints to try; one number means just that.
+        starts: straight lines to begin with.
+        vertex_tolerance: share of the cost that one vertex less is worth.
+        time_limit: seconds; the best path found until then is returned.
+
+    Example:
+        >>> from daace import GaussianMixture, Goal, Landscape, Problem
+        >>> density = GaussianMixture(
+        ...     [1, 1], [[0.0, 0.0], [4.0, 0.0]], [np.eye(2), np.eye(2)], ["sick", "well"]
+        ... )
+        >>> problem = Problem(np.zeros(2), Landscape(density), Goal("well", min_posterior=0.9))
+        >>> plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+        >>> plan.found, plan.waypoints[-1].round(2).tolist()
+        (True, [2.55, 0.0])
+    """
+
+    vertices: int | tuple[int, ...] = (0, 1, 2, 3)
+    starts: int = 8
+    vertex_tolerance: float = 0.01
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        tried = self.tried
+        if not tried or any(isinstance(v, bool) or int(v) != v or v < 0 for v in tried):
+            raise InvalidInput(
+                f"'vertices' must be a number of waypoints of at least 0, or several. "
+                f"Got {self.vertices!r}."
+            )
+        if self.starts < 1:
+            raise InvalidInput(f"'starts' must be at least 1. Got {self.starts!r}.")
+        if not self.vertex_tolerance >= 0:
+            raise InvalidInput(
+                f"'vertex_tolerance' must be at least 0. Got {self.vertex_tolerance!r}."
+            )
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InvalidInput(f"'time_limit' must be positive. Got {self.time_limit!r}.")
+
+    @property
+    def tried(self) -> tuple[int, ...]:
+        """The numbers of vertices to try, in order."""
+        several = (self.vertices,) if isinstance(self.vertices, int) else tuple(self.vertices)
+        return tuple(sorted(set(several)))
+
+    def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        return self.solve_many([problem], rngs=[rng])[0]
+
+    def solve_many(
+        self, problems: Sequence[Problem], *, rngs: Sequence[np.random.Generator]
+    ) -> list[Plan]:
+        """Plan several paths; those over the same terrain to the same goal go as one batch."""
+        plans: list[Plan | None] = [None] * len(problems)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for i, p in enumerate(problems):
+            shared = (p.landscape, p.goal, p.constraints, p.posterior)
+            groups.setdefault(tuple(map(id, shared)), []).append(i)
+        for members in groups.values():
+            search = _Search(self, [problems[i] for i in members], Clock(self.time_limit))
+            for i, plan in zip(members, search.run(), strict=True):
+                plans[i] = plan
+        return [plan for plan in plans if plan is not None]
+
+
+def ladder(tried: Sequence[int]) -> list[int]:
+    """Return the numbers of vertices to pass through, so that segments at most double."""
+    steps = [0]
+    for v in sorted(tried):
+        while v > steps[-1]:
+            steps.append(min(v, 2 * steps[-1] + 1))
+    return steps
+
+
+@dataclass(eq=False)
+class _Candidates:
+    """Paths of a batch with the same number of vertices; `owner` says whose each is."""
+
+    owner: np.ndarray
+    paths: FloatArray
+    cost: FloatArray
+    violation: FloatArray
+    segment_costs: FloatArray
+
+
+class _Search:
+    """One run over problems that share landscape, goal and constraints."""
+
+    def __init__(self, planner: PathOptimizer, problems: list[Problem], clock: Clock) -> None:
+        self.planner = planner
+        self.problems = problems
+        self.clock = clock
+        first = problems[0]
+        self.landscape, self.region = first.landscape, first.region
+        density = self.landscape.density
+        self.metric = Metric.of(*density.pool(first.goal.target).principal_axes)
+        self.starts = np.stack([p.x for p in problems])
+        self.lower = np.stack([p.feasible.lower for p in problems])
+        self.upper = np.stack([p.feasible.upper for p in problems])
+        self.weights = first.feasible.weights if first.feasible.weighted else None
+        rough = np.abs(self.landscape.roughness(density.log_prob(self.starts)))
+        self.unit = np.maximum(1.0, rough)
+
+    def run(self) -> list[Plan]:
+        plans = [already_there(p, self.clock) for p in self.problems]
+        waiting = [i for i, plan in enumerate(plans) if plan is None]
+        goals = {i: goal_points(self.problems[i]) for i in waiting}
+        best: dict[int, dict[int, FloatArray]] = {i: {} for i in waiting}
+        candidates: _Candidates | None = None
+        for v in ladder(self.planner.tried):
+            if not waiting or (v > 0 and self.clock.expired):
+                break
+            if candidates is None:
+                candidates = self._improve(self._first(waiting, goals))
+            else:
+                candidates = self._improve(self._split(candidates, v))
+            for i in waiting:
+                path = self._best_path(i, candidates, goals[i])
+                if path is not None:
+                    best[i][v] = path
+        for i in waiting:
+            plans[i] = self._choose(i, best[i], goals[i], candidates)
+        return [plan for plan in plans if plan is not None]
+
+    # Seeds ------------------------------------------------------------------------------------
+
+    def _first(self, waiting: list[int], goals: dict[int, GoalPoints]) -> _Candidates:
+        owners, ends = [], []
+        for i in waiting:
+            points = goals[i].inside
+            if len(points):
+                points = pull_back(self.problems[i], points)
+                lines = straight_paths(self.starts[i], points, 0)
+                costs = self._costs(lines, np.full(len(lines), i)).sum(axis=1)
+                points = points[spread_out(points, costs, self.planner.starts)]
+            else:
+                points = goals[i].nearly[: 2 * self.planner.starts]
+            owners.append(np.full(len(points), i))
+            ends.append(points)
+        owner = np.concatenate(owners)
+        return self._candidates(owner, straight_paths(self.starts[owner], np.concatenate(ends), 0))
+
+    def _split(self, before: _Candidates, v: int) -> _Candidates:
+        """Split the costliest segments of each problem's best paths until they have v vertices."""
+        rows = []
+        for i in np.unique(before.owner):
+            mine = np.flatnonzero(before.owner == i)
+            rows.append(mine[self._distinct(before, mine)])
+        chosen = np.concatenate(rows)
+        paths, costs = before.paths[chosen], np.abs(before.segment_costs[chosen])
+        ends = paths[:, -1]
+        owner = before.owner[chosen]
+        while paths.shape[1] < v + 2:
+            worst = costs.argmax(axis=1)
+            paths = split_segment(paths, worst)
+            halves = [np.insert(c, w, c[w] / 2) for c, w in zip(costs, worst, strict=True)]
+            costs = np.stack(halves)
+            costs[np.arange(len(costs)), worst + 1] /= 2
+        straight = straight_paths(self.starts[owner], ends, v)
+        return self._candidates(
+            np.concatenate([owner, owner]), np.concatenate([paths, straight])
+        )
+
+    def _distinct(self, candidates: _Candidates, mine: np.ndarray) -> np.ndarray:
+        """Return up to `CARRIED` of the best paths with different ends."""
+        merit = candidates.cost[mine] * np.where(candidates.cost[mine] >= 0, 1, 1)
+        order = np.lexsort((merit, candidates.violation[mine] > 1e-6))
+        kept: list[int] = []
+        for k in order:
+            path = candidates.paths[mine[k]]
+            if all(np.abs(path - candidates.paths[mine[j]]).max() > 1e-2 for j in kept):
+                kept.append(int(k))
+            if len(kept) == CARRIED:
+                break
+        return np.array(kept, dtype=np.intp)
+
+    # Descent ----------------------------------------------------------------------------------
+
+    def _improve(self, candidates: _Candidates) -> _Candidates:
+        """Minimise a batch; solve again on a finer rule where the first one missed something."""
+        nodes = self._nodes(candidates.paths)
+        rows = np.arange(len(candidates.owner))
+        while True:
+            outcome = self._minimize(candidates, rows, nodes)
+            paths = np.concatenate(
+                [candidates.paths[rows, :1], outcome.Z], axis=1
+            )
+            candidates.paths[rows] = paths
+            fine = self._costs(paths, candidates.owner[rows], 2 * nodes)
+            candidates.cost[rows] = fine.sum(axis=1)
+            candidates.violation[rows] = outcome.violation
+            candidates.segment_costs[rows] = fine
+            error = np.abs(fine - outcome.segment_costs).sum(axis=1)
+            wrong = error > RULE_TOLERANCE * np.abs(fine).sum(axis=1)
+            nodes *= 2
+            if not wrong.any() or nodes > MAX_NODES or self.clock.expired:
+                return candidates
+            rows = rows[wrong]
+
+    def _minimize(self, candidates: _Candidates, rows: np.ndarray, nodes: int) -> Outcome:
+        owner = candidates.owner[rows]
+        Z = candidates.paths[rows, 1:]
+        shape = Z.shape
+        lower = np.broadcast_to(self.lower[owner][:, None], shape)
+        upper = np.broadcast_to(self.upper[owner][:, None], shape)
+        objective = Objective(
+            landscape=self.landscape,
+            region=self.region,
+            rule=gauss_rule(nodes),
+            starts=self.starts[owner],
+            lower=lower,
+            upper=upper,
+            direction=self.problems[0].feasible.direction,
+            weights=self.weights,
+            unit=self.unit[owner],
+        )
+        outcome = minimize(objective, Z, self.metric, expired=lambda: self.clock.expired)
+        self.clock.evaluations += outcome.evaluations
+        return outcome
+
+    def _candidates(self, owner: np.ndarray, paths: FloatArray) -> _Candidates:
+        direction = self.problems[0].feasible.direction
+        allowed = paths.copy()
+        allowed[:, 1:] = project_paths(
+            paths[:, 1:], self.lower[owner][:, None], self.upper[owner][:, None], direction
+        )
+        count, segments = len(owner), paths.shape[1] - 1
+        empty = np.full(count, np.inf)
+        return _Candidates(owner, allowed, empty, empty.copy(), np.zeros((count, segments)))
+
+    def _nodes(self, paths: FloatArray) -> int:
+        longest = float(segment_lengths(segment_vectors(paths)).max())
+        wanted = max(MIN_NODES, self.landscape.penalty + 1)
+        wanted = max(wanted, longest / self.landscape.density.resolution_)
+        return int(min(MAX_NODES, np.ceil(wanted)))
+
+    def _costs(self, paths: FloatArray, owner: np.ndarray, nodes: int | None = None) -> FloatArray:
+        rule = gauss_rule(nodes or self._nodes(paths))
+        self.clock.evaluations += len(paths)
+        costs, _ = self.landscape.segment_costs(
+            paths, rule, unit=self.unit[owner], weights=self.weights
+        )
+        return costs
+
+    # Arrival ----------------------------------------------------------------------------------
+
+    def _best_path(
+        self, i: int, candidates: _Candidates, goal: GoalPoints
+    ) -> FloatArray | None:
+        """Return the cheapest path of one problem that ends in the goal, strictly."""
+        mine = np.flatnonzero(candidates.owner == i)
+        for k in mine[np.argsort(candidates.cost[mine], kind="stable")]:
+            path = settle(self.problems[i], candidates.paths[k], goal.inside)
+            if path is not None:
+                return path
+        return None
+
+    def _choose(
+        self,
+        i: int,
+        paths: dict[int, FloatArray],
+        goal: GoalPoints,
+        candidates: _Candidates | None,
+    ) -> Plan:
+        problem = self.problems[i]
+        wanted = {v: path for v, path in paths.items() if v in self.planner.tried} or paths
+        if not wanted:
+            status = Status.TIMEOUT if self.clock.expired else Status.GOAL_UNREACHABLE
+            reachable = goal.reachable
+            if candidates is not None:
+                mine = candidates.paths[candidates.owner == i, -1]
+                seen = best_reached(self.region.slack(mine)) if len(mine) else reachable
+                reachable = (max(reachable[0], seen[0]), max(reachable[1], seen[1]))
+            return give_up(problem, self.clock, status=status, reachable=reachable)
+        plans = {v: arrive(problem, path, self.clock) for v, path in wanted.items()}
+        best = min(plan.cost for plan in plans.values())
+        limit = best + self.planner.vertex_tolerance * abs(best)
+        return next(plans[v] for v in sorted(plans) if plans[v].cost <= limit)
+
+
+def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArray | None:
+    """Return the path with an end that meets the goal when judged alone, or None.
+
+    A search ends within rounding of the goal's edge. Where the end is outside, it moves by
+    bisection towards the nearest point known to be inside.
+    """
+    path = path.copy()
+    if problem.met_by(path[-1]):
+        return path
+    if len(anchors) == 0:
+        return None
+    end = path[-1].copy()
+    anchor = anchors[np.argmin(((anchors - end) ** 2).sum(axis=1))]
+    outside, inside = 0.0, 1.0
+    for _ in range(50):
+        middle = 0.5 * (outside + inside)
+        if problem.met_by(end + middle * (anchor - end)):
+            inside = middle
+        else:
+            outside = middle
+        if inside - outside < 1e-12:
+            break
+    path[-1] = np.clip(end + inside * (anchor - end), problem.feasible.lower, problem.feasible.upper)
+    rising, falling = problem.feasible.direction > 0, problem.feasible.direction < 0
+    path[1:-1, rising] = np.minimum(path[1:-1, rising], path[-1, rising])
+    path[1:-1, falling] = np.maximum(path[1:-1, falling], path[-1, falling])
+    return path if problem.met_by(path[-1]) else None

@@ -1,0 +1,87 @@
+"""Where a search begins: points of the goal near the start, found among the density's own draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.landscape.problem import Problem
+
+#: Goal points looked at per query. Cost is at least length, so the nearest are the likeliest.
+NEAREST = 100
+
+
+@dataclass(frozen=True, eq=False)
+class GoalPoints:
+    """Draws of the target class, moved into the feasible set.
+
+    Attributes:
+        inside: draws that meet the goal, nearest to the start first, shape `(points, n)`.
+        nearly: when none does, the draws that miss it least.
+        reachable: largest log p slack among draws that meet the posterior threshold, and
+            largest log posterior slack among draws that meet the log p threshold; -inf if none.
+    """
+
+    inside: FloatArray
+    nearly: FloatArray
+    reachable: tuple[float, float]
+
+
+def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
+    """Look for the goal among 4,000 draws of the target class, made once per density."""
+    pool = problem.landscape.density.pool(problem.goal.target)
+    feasible = problem.feasible
+    X = np.clip(pool.X, feasible.lower, feasible.upper)
+    untouched = (X == pool.X).all(axis=1)
+    slack = problem.region.slack_of(pool.log_joint, pool.X)
+    good = untouched & (slack > 0).all(axis=1)
+    if good.sum() < nearest:  # the rules cut into the goal: look at the clipped draws themselves
+        slack = problem.region.slack(X)
+        good = (slack > 0).all(axis=1)
+    distance = np.einsum("rn,rn->r", X - problem.x, X - problem.x)
+    inside = np.flatnonzero(good)
+    inside = inside[np.argsort(distance[inside], kind="stable")[:nearest]]
+    shortfall = np.maximum(-slack, 0.0).sum(axis=1)
+    nearly = np.argsort(shortfall, kind="stable")[: 2 * nearest]
+    return GoalPoints(X[inside], X[nearly], best_reached(slack))
+
+
+def best_reached(slack: FloatArray) -> tuple[float, float]:
+    """Return the best slack of each threshold among rows that meet the other."""
+    log_prob, posterior = slack.T
+    return (
+        float(log_prob[posterior >= 0].max(initial=-np.inf)),
+        float(posterior[log_prob >= 0].max(initial=-np.inf)),
+    )
+
+
+def pull_back(problem: Problem, points: FloatArray, *, halvings: int = 10) -> FloatArray:
+    """Move goal points along the straight line to the start, up to the goal's edge.
+
+    Bisection keeps the end that is inside, so every result meets the goal.
+    """
+    outside = np.zeros(len(points))
+    inside = np.ones(len(points))
+    for _ in range(halvings):
+        middle = 0.5 * (outside + inside)
+        trial = problem.x + middle[:, None] * (points - problem.x)
+        good = (problem.region.slack(trial) > 0).all(axis=1)
+        inside = np.where(good, middle, inside)
+        outside = np.where(good, outside, middle)
+    return problem.x + inside[:, None] * (points - problem.x)
+
+
+def spread_out(points: FloatArray, costs: FloatArray, count: int) -> np.ndarray:
+    """Choose points: one half the cheapest, the other half far from those chosen before."""
+    order = np.argsort(costs, kind="stable")
+    chosen = list(order[: max(1, count - count // 2)])
+    distance = np.min(
+        [((points - points[c]) ** 2).sum(axis=1) for c in chosen], axis=0
+    )
+    while len(chosen) < min(count, len(points)):
+        far = int(np.argmax(distance))
+        chosen.append(far)
+        distance = np.minimum(distance, ((points - points[far]) ** 2).sum(axis=1))
+    return np.array(chosen, dtype=np.intp)

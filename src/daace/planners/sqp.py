@@ -1,0 +1,378 @@
+"""Many paths at once, each moved downhill to its goal: batched limited-memory SQP.
+
+For every path the variables are its waypoints after the start. One iteration solves, path by path,
+
+    min_d  g'd + d'B d / 2   subject to   c + A d >= 0,
+
+with g the gradient of the cost, c and A the two goal slacks at the end and their gradients, and
+B^-1 a limited-memory BFGS approximation on top of a preconditioner that knows the terrain's shape.
+Two constraints have a dual of two variables, solved by enumeration. Bounds are kept by masking and
+projection; a backtracking search on the l1 merit function accepts the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import BoolArray, FloatArray, IntArray
+from daace.landscape.constraints import project_paths
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import GoalRegion
+from daace.landscape.path import Rule, segment_lengths, segment_vectors
+
+MEMORY = 12
+ARMIJO = 1e-4
+HALVINGS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """Eigenbasis and eigenvalues of the precision of the target class: the terrain's shape."""
+
+    basis: FloatArray
+    precision: FloatArray
+
+    @classmethod
+    def of(cls, variance: FloatArray, axes: FloatArray) -> Metric:
+        """Make it from principal axes, with a floor where draws hardly vary."""
+        return cls(axes, 1.0 / np.maximum(variance, 1e-6 * variance.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """Cost and goal slacks of a batch of paths; row i of every array belongs to path i.
+
+    Attributes:
+        starts: shape `(paths, n)`.
+        lower, upper: bounds of the free waypoints, shape `(paths, waypoints, n)`.
+        direction: of each feature along the path, as in `FeasibleSet`.
+        unit: roughness that counts as 1 inside the optimiser.
+        margin: slack to keep, in nats.
+    """
+
+    landscape: Landscape
+    region: GoalRegion
+    rule: Rule
+    starts: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    direction: IntArray
+    weights: FloatArray | None
+    unit: FloatArray
+    margin: float = 1e-6
+
+    def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
+        """Return the nearest allowed waypoints."""
+        return project_paths(Z, self.lower[rows], self.upper[rows], self.direction)
+
+    def paths(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
+        """Return the full paths of free waypoints Z."""
+        return np.concatenate([self.starts[rows][:, None], Z], axis=1)
+
+    def evaluate(self, Z: FloatArray, rows: np.ndarray) -> _Values:
+        """Return costs, slacks and their gradients."""
+        paths = self.paths(Z, rows)
+        costs, gradient = self.landscape.segment_costs(
+            paths, self.rule, unit=self.unit[rows], weights=self.weights
+        )
+        slack, slopes = self.region.slack_and_pullback(Z[:, -1])
+        lengths = segment_lengths(segment_vectors(paths))
+        return _Values(
+            costs.sum(axis=1), gradient()[:, 1:], slack - self.margin, slopes(), costs, lengths
+        )
+
+
+@dataclass(eq=False)
+class _Values:
+    """What is known about a batch of paths at one iterate."""
+
+    cost: FloatArray
+    gradient: FloatArray
+    slack: FloatArray
+    slopes: FloatArray
+    costs: FloatArray
+    lengths: FloatArray
+
+    def put(self, rows: BoolArray | np.ndarray, other: _Values, chosen: np.ndarray) -> None:
+        for name in self.__dataclass_fields__:
+            getattr(self, name)[rows] = getattr(other, name)[chosen]
+
+    def take(self, rows: np.ndarray) -> _Values:
+        return _Values(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+    def lagrangian(self, multipliers: FloatArray) -> FloatArray:
+        """Return the gradient of cost minus multipliers times slacks."""
+        gradient = self.gradient.copy()
+        gradient[:, -1] -= np.einsum("bc,bcn->bn", multipliers, self.slopes)
+        return gradient
+
+    @property
+    def violation(self) -> FloatArray:
+        total: FloatArray = np.maximum(-self.slack, 0.0).sum(axis=1)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where a batch of paths ended.
+
+    Attributes:
+        Z: free waypoints, shape `(paths, waypoints, n)`.
+        cost: in units of the objective's `unit ** penalty`.
+        violation: sum of the goal's shortfalls, in nats.
+        evaluations: paths evaluated.
+        segment_costs: shape `(paths, segments)`.
+    """
+
+    Z: FloatArray
+    cost: FloatArray
+    violation: FloatArray
+    evaluations: int
+    segment_costs: FloatArray
+
+
+def minimize(
+    objective: Objective,
+    Z: FloatArray,
+    metric: Metric,
+    *,
+    iterations: int = 100,
+    tolerance: float = 1e-6,
+    expired: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Move a batch of paths to local minima.
+
+    Args:
+        objective: cost, goal, bounds.
+        Z: free waypoints to begin with, shape `(paths, waypoints, n)`.
+        metric: shape of the terrain.
+        iterations: most steps per path.
+        tolerance: a path rests when a step promises less than this share of its cost.
+        expired: asked once per iteration; stops everything where it stands.
+    """
+    rows = np.arange(len(Z))
+    values = objective.evaluate(Z, rows)
+    evaluations = len(Z)
+    final, ended = Z.copy(), values.take(rows)
+    memory = _Memory.empty()
+    multipliers = np.zeros((len(Z), 2))
+    rho = np.zeros(len(Z))
+    stalled = np.zeros(len(Z), dtype=np.intp)
+    for _ in range(iterations):
+        free = _free_coordinates(Z, values.lagrangian(multipliers), objective, rows)
+        chain = _chain_preconditioner(objective, values, multipliers, rows, metric)
+        step, multipliers = _solve_subproblem(values, free, memory, chain, metric)
+        reach = np.sqrt((step**2).sum(axis=2).max(axis=1))
+        limit = np.maximum(1.0, values.lengths.sum(axis=1))
+        step *= np.minimum(1.0, limit / np.maximum(reach, 1e-300))[:, None, None]
+
+        largest = multipliers.max(axis=1)
+        rho = np.maximum(np.where(rho > 10 * largest, 0.5 * rho, rho), 1.5 * largest)
+        merit = values.cost + rho * values.violation
+        slope = np.einsum("bmn,bmn->b", values.gradient, step) - rho * values.violation
+        threshold = tolerance * np.abs(values.costs).sum(axis=1)
+        resting = (-slope <= threshold) & (values.violation <= 1e-7)
+
+        before, Z_before = values.take(np.arange(len(Z))), Z.copy()
+        moved, count = _search(objective, Z, values, step, merit, slope, rho, rows, ~resting)
+        evaluations += count
+        change = values.lagrangian(multipliers) - before.lagrangian(multipliers)
+        memory.add(Z - Z_before, change, moved)
+        memory.forget(~moved & ~resting)
+        gained = merit - (values.cost + rho * values.violation)
+        stalled = np.where(gained <= threshold, stalled + 1, 0)
+
+        done = resting | (stalled >= 3)
+        if done.any():
+            final[rows[done]] = Z[done]
+            ended.put(rows[done], values, np.flatnonzero(done))
+            keep = np.flatnonzero(~done)
+            rows, Z, values = rows[keep], Z[keep], values.take(keep)
+            multipliers, rho, stalled = multipliers[keep], rho[keep], stalled[keep]
+            memory.keep(keep)
+        if len(rows) == 0 or expired():
+            break
+    final[rows] = Z
+    ended.put(rows, values, np.arange(len(rows)))
+    return Outcome(final, ended.cost, ended.violation, evaluations, ended.costs)
+
+
+def _free_coordinates(
+    Z: FloatArray, lagrangian: FloatArray, objective: Objective, rows: np.ndarray
+) -> BoolArray:
+    """Return which coordinates are not held by a bound they are pushed against."""
+    at_lower = (Z <= objective.lower[rows]) & (lagrangian > 0)
+    at_upper = (Z >= objective.upper[rows]) & (lagrangian < 0)
+    return ~(at_lower | at_upper)
+
+
+def _search(
+    objective: Objective,
+    Z: FloatArray,
+    values: _Values,
+    step: FloatArray,
+    merit: FloatArray,
+    slope: FloatArray,
+    rho: FloatArray,
+    rows: np.ndarray,
+    wanted: BoolArray,
+) -> tuple[BoolArray, int]:
+    """Backtrack on the merit function; move Z and values in place where a step is accepted."""
+    moved = np.zeros(len(Z), dtype=bool)
+    pending = np.flatnonzero(wanted & (slope < 0))
+    origin = Z.copy()
+    length, evaluations = 1.0, 0
+    for _ in range(HALVINGS):
+        if len(pending) == 0:
+            break
+        trial = objective.project(origin[pending] + length * step[pending], rows[pending])
+        fresh = objective.evaluate(trial, rows[pending])
+        evaluations += len(pending)
+        reached = fresh.cost + rho[pending] * fresh.violation
+        accepted = reached <= merit[pending] + ARMIJO * length * slope[pending]
+        chosen = np.flatnonzero(accepted)
+        Z[pending[chosen]] = trial[chosen]
+        values.put(pending[chosen], fresh, chosen)
+        moved[pending[chosen]] = True
+        pending = pending[~accepted]
+        length *= 0.4
+    return moved, evaluations
+
+
+def _solve_subproblem(
+    values: _Values, free: BoolArray, memory: _Memory, chain: FloatArray, metric: Metric
+) -> tuple[FloatArray, FloatArray]:
+    """Return the step and the multipliers of the two goal constraints."""
+    right = np.zeros((3, *values.gradient.shape))
+    right[0] = values.gradient
+    right[1:, :, -1] = values.slopes.transpose(1, 0, 2)
+    right *= free
+    solved = memory.apply(right, chain, metric) * free
+    gram = np.einsum("cbmn,dbmn->bcd", right[1:], solved[1:])
+    promise = values.slack - np.einsum("cbmn,bmn->bc", right[1:], solved[0])
+    multipliers = solve_dual(gram, promise)
+    step = np.einsum("bc,cbmn->bmn", multipliers, solved[1:]) - solved[0]
+    return step, multipliers
+
+
+def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
+    """Return `lam >= 0` with `promise + gram lam >= 0` and no slack where lam is positive.
+
+    Args:
+        gram: positive semidefinite, shape `(batch, 2, 2)`.
+        promise: shape `(batch, 2)`.
+    """
+    tiny = 1e-12 * (1e-300 + np.einsum("bii->b", gram))
+    diagonal = np.einsum("bii->bi", gram) + tiny[:, None]
+    single = np.maximum(-promise, 0.0) / np.maximum(diagonal, 1e-300)
+    first = single * [1.0, 0.0]
+    second = single * [0.0, 1.0]
+    determinant = diagonal[:, 0] * diagonal[:, 1] - gram[:, 0, 1] ** 2
+    safe = np.maximum(determinant, 1e-12 * diagonal[:, 0] * diagonal[:, 1] + 1e-300)
+    both = np.column_stack(
+        [
+            diagonal[:, 1] * -promise[:, 0] + gram[:, 0, 1] * promise[:, 1],
+            diagonal[:, 0] * -promise[:, 1] + gram[:, 0, 1] * promise[:, 0],
+        ]
+    )
+    both = np.maximum(both / safe[:, None], 0.0)
+    candidates = np.stack([np.zeros_like(promise), first, second, both])
+    reached = promise + np.einsum("bcd,kbd->kbc", gram, candidates)
+    scale = 1e-9 * (np.abs(promise).max(axis=1) + 1e-300)
+    shortfall = np.maximum(-reached - scale[:, None], 0.0).sum(axis=2)
+    best = np.argmin(shortfall, axis=0)  # the first that meets both: fewest constraints at work
+    return candidates[best, np.arange(len(promise))]
+
+
+def _chain_preconditioner(
+    objective: Objective,
+    values: _Values,
+    multipliers: FloatArray,
+    rows: np.ndarray,
+    metric: Metric,
+) -> FloatArray:
+    """Return, for each path and eigendirection, the inverse of a chain of springs.
+
+    Neighbouring waypoints pull on each other by price / length, and each is held by the terrain's
+    curvature, the precision times how fast the price grows. Shape `(paths, n, waypoints,
+    waypoints)`.
+    """
+    land = objective.landscape
+    costs = np.abs(values.costs) + 1e-12 * np.abs(values.costs).sum(axis=1, keepdims=True) + 1e-300
+    lengths = np.maximum(values.lengths, 1e-3 * values.lengths.sum(axis=1, keepdims=True) + 1e-9)
+    pull = costs / lengths**2
+    hold = np.zeros_like(costs)
+    if land.penalty > 0:
+        roughness = (costs / values.lengths) ** (1 / land.penalty) * objective.unit[rows][:, None]
+        spread = land.density.draws_.spread if land.scale == "relative" else 1.0
+        hold = land.penalty * costs / (np.maximum(roughness, 1e-3) * spread) / 3.0
+    size = pull.shape[1]
+    springs = np.zeros((len(rows), size, size))
+    index = np.arange(size)
+    springs[:, index, index] = pull
+    springs[:, index[:-1], index[:-1]] += pull[:, 1:]
+    springs[:, index[:-1], index[1:]] = springs[:, index[1:], index[:-1]] = -pull[:, 1:]
+    ground = hold.copy()
+    ground[:, :-1] += hold[:, 1:]
+    ground[:, -1] += multipliers[:, 0]
+    chains = np.repeat(springs[:, None], len(metric.precision), axis=1)
+    chains[:, :, index, index] += metric.precision[None, :, None] * ground[:, None, :]
+    inverse: FloatArray = np.linalg.inv(chains)
+    return inverse
+
+
+@dataclass(eq=False)
+class _Memory:
+    """Limited-memory BFGS pairs of a batch; a pair that a path did not earn has weight zero."""
+
+    steps: list[FloatArray]
+    changes: list[FloatArray]
+    weights: list[FloatArray]
+
+    @classmethod
+    def empty(cls) -> _Memory:
+        return cls([], [], [])
+
+    def add(self, step: FloatArray, change: FloatArray, moved: BoolArray) -> None:
+        product = np.einsum("bmn,bmn->b", step, change)
+        size = np.sqrt((step**2).sum(axis=(1, 2)) * (change**2).sum(axis=(1, 2)))
+        useful = moved & (product > 1e-8 * size) & (size > 0)
+        self.steps.append(step)
+        self.changes.append(change)
+        self.weights.append(np.where(useful, 1.0 / np.where(useful, product, 1.0), 0.0))
+        if len(self.steps) > MEMORY:
+            del self.steps[0], self.changes[0], self.weights[0]
+
+    def forget(self, paths: BoolArray) -> None:
+        for weight in self.weights:
+            weight[paths] = 0.0
+
+    def keep(self, rows: np.ndarray) -> None:
+        self.steps = [array[rows] for array in self.steps]
+        self.changes = [array[rows] for array in self.changes]
+        self.weights = [array[rows] for array in self.weights]
+
+    def apply(self, right: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
+        """Return B^-1 times each right-hand side, shape `(sides, paths, waypoints, n)`."""
+        q = right.copy()
+        history = list(zip(self.steps, self.changes, self.weights, strict=True))
+        shares = []
+        for step, change, weight in reversed(history):
+            share = weight * np.einsum("bmn,rbmn->rb", step, q)
+            q -= share[:, :, None, None] * change
+            shares.append(share)
+        r = _precondition(q, chain, metric)
+        for (step, change, weight), share in zip(history, reversed(shares), strict=True):
+            back = weight * np.einsum("bmn,rbmn->rb", change, r)
+            r += (share - back)[:, :, None, None] * step
+        return r
+
+
+def _precondition(q: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
+    rotated = q @ metric.basis
+    solved = np.einsum("bnml,rbln->rbmn", chain, rotated)
+    result: FloatArray = solved @ metric.basis.T
+    return result
