@@ -45,7 +45,7 @@ class WhitenedGaussians:
 
         def pullback(W: FloatArray) -> FloatArray:
             weighted = W[:, :, None] * residuals
-            gradient: FloatArray = -(weighted.reshape(len(X), -1) @ stacked)
+            gradient: FloatArray = -(weighted.reshape(len(X), len(stacked)) @ stacked)
             return gradient
 
         return log_joint, pullback

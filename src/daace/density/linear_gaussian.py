@@ -72,37 +72,37 @@ class LinearGaussianNetwork(ConditionalDensity):
             )
         self.start = start
         self.max_parents = max_parents
-        self.forced = forced
-        self.forbidden = forbidden
+        self.forced = tuple(forced)
+        self.forbidden = tuple(forbidden)
 
     def fit(self, table: Table) -> Self:
         """Learn structure and parameters.
 
         Raises:
-            InvalidInput: arcs name unknown columns, contradict each other or make a cycle.
+            InvalidInput: arcs name unknown columns, contradict each other, make a cycle, or a
+                class has too few rows for them.
         """
         X, y = self._learn_names(table)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
         forced = self._structure(self.forced, "forced")
         forbidden = self._structure(self.forbidden, "forbidden")
-        begin = self._begin(forced, forbidden)
+        begin = self._begin(forced, forbidden, stats)
         structure = hill_climb(
             stats, begin, max_parents=self.max_parents, forced=forced, forbidden=forbidden
         )
-        self._keep(*fit_parameters(stats, structure), structure)
-        self._warn_collinear()
-        self._describe_draws()
-        return self
+        return self._learn(stats, structure)
 
     def fit_arcs(self, table: Table, arcs: Arcs) -> Self:
-        """Learn the parameters only, for a given graph."""
+        """Learn the parameters only, for a given graph.
+
+        Raises:
+            InvalidInput: as in `fit`.
+        """
         X, y = self._learn_names(table)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
         structure = self._structure(arcs, "arcs")
-        self._keep(*fit_parameters(stats, structure), structure)
-        self._warn_collinear()
-        self._describe_draws()
-        return self
+        self._check_counts(structure, stats, "arcs")
+        return self._learn(stats, structure)
 
     def bic(self, table: Table) -> float:
         """Return the BIC of this graph on a table, in model space: higher is better."""
@@ -111,12 +111,10 @@ class LinearGaussianNetwork(ConditionalDensity):
         stats = SufficientStatistics.of(X, y, len(self.classes_))
         counts = stats.counts[:-1]
         total = float((counts * np.log(counts / stats.rows)).sum())
-        total -= 0.5 * np.log(stats.rows) * (len(counts) - 1)
+        total -= 0.5 * float(np.log(stats.rows)) * (len(counts) - 1)
         for child in range(len(self.features_)):
-            parents, with_class = (
-                self.structure_.parents(child),
-                bool(self.structure_.class_arcs[child]),
-            )
+            parents = self.structure_.parents(child)
+            with_class = bool(self.structure_.class_arcs[child])
             _, residuals = regress(stats, child, parents, with_class)
             total += float(gaussian_score(stats, residuals, len(parents), with_class))
         return total
@@ -221,13 +219,23 @@ class LinearGaussianNetwork(ConditionalDensity):
         whiteners = inverse_sd[:, :, None] * (np.eye(intercepts.shape[1]) - coefficients)
         self.gaussians_ = WhitenedGaussians(log_prior, whiteners, -inverse_sd * intercepts)
 
+    def _learn(self, stats: SufficientStatistics, structure: Structure) -> Self:
+        self._keep(*fit_parameters(stats, structure), structure)
+        self._warn_collinear()
+        self._describe_draws()
+        return self
+
     def _structure(self, arcs: Arcs, argument: str) -> Structure:
         n = len(self.features_)
         position = {name: j for j, name in enumerate(self.features_)}
         structure = Structure(np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool))
         for arc in arcs:
+            if isinstance(arc, str) or len(arc) != 2:
+                raise InvalidInput(f"'{argument}' must be pairs (parent, child). Got {arc!r}.")
             parent, child = (str(end) for end in arc)
-            unknown = [end for end in (parent, child) if end not in position and end != self.target_]
+            unknown = [
+                end for end in (parent, child) if end not in position and end != self.target_
+            ]
             if unknown:
                 raise InvalidInput(
                     f"'{argument}' must name columns of the table. Got {quote(unknown)}."
@@ -250,15 +258,20 @@ class LinearGaussianNetwork(ConditionalDensity):
                 raise InvalidInput(f"'{argument}' must not make a cycle.") from None
         return structure
 
-    def _begin(self, forced: Structure, forbidden: Structure) -> Structure:
+    def _begin(
+        self, forced: Structure, forbidden: Structure, stats: SufficientStatistics
+    ) -> Structure:
         if (forced.arcs & forbidden.arcs).any() or (forced.class_arcs & forbidden.class_arcs).any():
             raise InvalidInput("'forced' and 'forbidden' must not name the same arc.")
+        self._check_counts(forced, stats, "forced")
         class_arcs = forced.class_arcs.copy()
         limit = self.max_parents
-        if self.start == "naive" and limit != 0:
-            room = forced.arcs.sum(axis=0) < limit if limit is not None else True
+        parents = forced.arcs.sum(axis=0)
+        if self.start == "naive":
+            room = parents + 2 <= stats.counts[:-1].min()
+            room &= limit is None or parents < limit
             class_arcs |= ~forbidden.class_arcs & room
-        parents = forced.arcs.sum(axis=0) + forced.class_arcs
+        parents = parents + forced.class_arcs
         if limit is not None and (parents > limit).any():
             child = self.features_[int(np.argmax(parents))]
             raise InvalidInput(
@@ -266,14 +279,30 @@ class LinearGaussianNetwork(ConditionalDensity):
             )
         return Structure(forced.arcs.copy(), class_arcs)
 
+    def _check_counts(
+        self, structure: Structure, stats: SufficientStatistics, argument: str
+    ) -> None:
+        """Raise unless every family has rows for p coefficients, an intercept and a variance."""
+        parents = structure.arcs.sum(axis=0)
+        fewest = np.where(structure.class_arcs, stats.counts[:-1].min(), stats.rows)
+        lacking = np.flatnonzero(parents + 2 > fewest)
+        if len(lacking):
+            child = int(lacking[0])
+            raise InvalidInput(
+                f"'{argument}' must leave '{self.features_[child]}' at most "
+                f"{int(fewest[child]) - 2} parents beside the class: so few rows does "
+                f"{'the smallest class' if structure.class_arcs[child] else 'the table'} have. "
+                f"Got {parents[child]}."
+            )
+
     def _warn_collinear(self) -> None:
-        floored = (self.variances_ <= VARIANCE_FLOOR).any(axis=0)
-        if floored.any():
-            names = [name for name, low in zip(self.features_, floored, strict=True) if low]
+        floored = np.flatnonzero(np.any(self.variances_ <= VARIANCE_FLOOR, axis=0))
+        if len(floored):
+            names = [self.features_[j] for j in floored]
             warnings.warn(
                 f"Nearly no variance is left in {quote(names)} given the class and other columns "
                 "(a copy or a sum of them, or constant in a class): consider dropping them.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

@@ -75,6 +75,8 @@ class GaussianMixture(ConditionalDensity):
         self.units_ = {}
         self.standardizer_ = Standardizer.identity(mu.shape[1])
         self.gaussian_ = len(names) == len(self.classes_)
+        if not self.gaussian_:
+            self.resolution_ = float(np.sqrt(np.linalg.eigvalsh(sigma).min()))
         self.class_of_component_ = np.searchsorted(self.classes_, names)
         self.gaussians_ = WhitenedGaussians(
             np.log(self.weights), whiteners, -np.einsum("cij,cj->ci", whiteners, mu)

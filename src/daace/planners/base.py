@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from daace._typing import FloatArray
 from daace.landscape.problem import Problem
@@ -75,6 +78,17 @@ class Planner(ABC):
     ) -> list[Plan]:
         """Plan several paths, each with its own generator; one by one unless a planner batches."""
         return [self.solve(p, rng=rng) for p, rng in zip(problems, rngs, strict=True)]
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread: planners multiply small matrices, where threads only wait."""
+    limiter: AbstractContextManager[object] = _thread_pools().limit(limits=1)
+    return limiter
 
 
 @dataclass(eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from daace.landscape.path import (
     straight_paths,
 )
 from daace.landscape.problem import Problem
-from daace.planners.base import Clock, Plan, Planner, Status, already_there, arrive, give_up
+from daace.planners.base import Clock, Plan, Planner, Status, already_there, arrive, give_up, one_thread
+from daace.planners.graph import draw_graph, simplify
 from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
 from daace.planners.sqp import Metric, Objective, Outcome, minimize
 
@@ -29,8 +30,21 @@ MAX_NODES = 128
 #: A doubled rule that disagrees by more than this asks for another solve on the doubled rule.
 RULE_TOLERANCE = 1e-3
 
+#: Routes over the roadmap of draws that seed each number of vertices.
+ROUTES = 4
+
 #: Paths carried from one number of vertices to the next.
 CARRIED = 3
+
+#: Steps for all seeds, and steps for the best of them.
+SCOUT = 12
+ITERATIONS = 100
+
+#: Paths closer than this everywhere, in standard deviations, count as one.
+SAME_PATH = 1e-2
+
+#: Shortfall of the goal, in nats, that ranks a path behind those that arrive.
+FAR_FROM_GOAL = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +111,11 @@ class PathOptimizer(Planner):
         for i, p in enumerate(problems):
             shared = (p.landscape, p.goal, p.constraints, p.posterior)
             groups.setdefault(tuple(map(id, shared)), []).append(i)
-        for members in groups.values():
-            search = _Search(self, [problems[i] for i in members], Clock(self.time_limit))
-            for i, plan in zip(members, search.run(), strict=True):
-                plans[i] = plan
+        with one_thread():
+            for members in groups.values():
+                search = _Search(self, [problems[i] for i in members], Clock(self.time_limit))
+                for i, plan in zip(members, search.run(), strict=True):
+                    plans[i] = plan
         return [plan for plan in plans if plan is not None]
 
 
@@ -123,6 +138,15 @@ class _Candidates:
     violation: FloatArray
     segment_costs: FloatArray
 
+    def take(self, rows: np.ndarray) -> _Candidates:
+        return _Candidates(
+            self.owner[rows],
+            self.paths[rows],
+            self.cost[rows],
+            self.violation[rows],
+            self.segment_costs[rows],
+        )
+
 
 class _Search:
     """One run over problems that share landscape, goal and constraints."""
@@ -141,11 +165,13 @@ class _Search:
         self.weights = first.feasible.weights if first.feasible.weighted else None
         rough = np.abs(self.landscape.roughness(density.log_prob(self.starts)))
         self.unit = np.maximum(1.0, rough)
+        self.routes: dict[int, list[FloatArray]] = {}
 
     def run(self) -> list[Plan]:
         plans = [already_there(p, self.clock) for p in self.problems]
         waiting = [i for i, plan in enumerate(plans) if plan is None]
         goals = {i: goal_points(self.problems[i]) for i in waiting}
+        self.routes = {i: self._routes(i) for i in waiting}
         best: dict[int, dict[int, FloatArray]] = {i: {} for i in waiting}
         candidates: _Candidates | None = None
         for v in ladder(self.planner.tried):
@@ -165,6 +191,13 @@ class _Search:
 
     # Seeds ------------------------------------------------------------------------------------
 
+    def _routes(self, i: int) -> list[FloatArray]:
+        density = self.landscape.density
+        if density.gaussian_:
+            return []
+        unit = float(self.unit[i])
+        return draw_graph(density).routes(self.problems[i], ROUTES, unit=unit)
+
     def _first(self, waiting: list[int], goals: dict[int, GoalPoints]) -> _Candidates:
         owners, ends = [], []
         for i in waiting:
@@ -174,6 +207,7 @@ class _Search:
                 lines = straight_paths(self.starts[i], points, 0)
                 costs = self._costs(lines, np.full(len(lines), i)).sum(axis=1)
                 points = points[spread_out(points, costs, self.planner.starts)]
+                points = np.concatenate([points, *(route[-1:] for route in self.routes[i])])
             else:
                 points = goals[i].nearly[: 2 * self.planner.starts]
             owners.append(np.full(len(points), i))
@@ -183,62 +217,73 @@ class _Search:
 
     def _split(self, before: _Candidates, v: int) -> _Candidates:
         """Split the costliest segments of each problem's best paths until they have v vertices."""
-        rows = []
-        for i in np.unique(before.owner):
-            mine = np.flatnonzero(before.owner == i)
-            rows.append(mine[self._distinct(before, mine)])
-        chosen = np.concatenate(rows)
-        paths, costs = before.paths[chosen], np.abs(before.segment_costs[chosen])
+        owner, paths, costs = before.owner, before.paths, np.abs(before.segment_costs)
         ends = paths[:, -1]
-        owner = before.owner[chosen]
         while paths.shape[1] < v + 2:
             worst = costs.argmax(axis=1)
             paths = split_segment(paths, worst)
             halves = [np.insert(c, w, c[w] / 2) for c, w in zip(costs, worst, strict=True)]
             costs = np.stack(halves)
             costs[np.arange(len(costs)), worst + 1] /= 2
-        straight = straight_paths(self.starts[owner], ends, v)
-        return self._candidates(
-            np.concatenate([owner, owner]), np.concatenate([paths, straight])
-        )
-
-    def _distinct(self, candidates: _Candidates, mine: np.ndarray) -> np.ndarray:
-        """Return up to `CARRIED` of the best paths with different ends."""
-        merit = candidates.cost[mine] * np.where(candidates.cost[mine] >= 0, 1, 1)
-        order = np.lexsort((merit, candidates.violation[mine] > 1e-6))
-        kept: list[int] = []
-        for k in order:
-            path = candidates.paths[mine[k]]
-            if all(np.abs(path - candidates.paths[mine[j]]).max() > 1e-2 for j in kept):
-                kept.append(int(k))
-            if len(kept) == CARRIED:
-                break
-        return np.array(kept, dtype=np.intp)
+        seeds = [paths, straight_paths(self.starts[owner], ends, v)]
+        owners = [owner, owner]
+        for i in np.unique(owner):
+            for route in self.routes[i]:
+                path = simplify(self.landscape, route, v, unit=float(self.unit[i]))
+                seeds.append(path[None])
+                owners.append(np.array([i]))
+        return self._candidates(np.concatenate(owners), np.concatenate(seeds))
 
     # Descent ----------------------------------------------------------------------------------
 
-    def _improve(self, candidates: _Candidates) -> _Candidates:
-        """Minimise a batch; solve again on a finer rule where the first one missed something."""
-        nodes = self._nodes(candidates.paths)
-        rows = np.arange(len(candidates.owner))
-        while True:
-            outcome = self._minimize(candidates, rows, nodes)
-            paths = np.concatenate(
-                [candidates.paths[rows, :1], outcome.Z], axis=1
-            )
-            candidates.paths[rows] = paths
-            fine = self._costs(paths, candidates.owner[rows], 2 * nodes)
-            candidates.cost[rows] = fine.sum(axis=1)
-            candidates.violation[rows] = outcome.violation
-            candidates.segment_costs[rows] = fine
-            error = np.abs(fine - outcome.segment_costs).sum(axis=1)
-            wrong = error > RULE_TOLERANCE * np.abs(fine).sum(axis=1)
-            nodes *= 2
-            if not wrong.any() or nodes > MAX_NODES or self.clock.expired:
-                return candidates
-            rows = rows[wrong]
+    def _improve(self, seeds: _Candidates) -> _Candidates:
+        """Move all seeds a little and the best of each problem to rest.
 
-    def _minimize(self, candidates: _Candidates, rows: np.ndarray, nodes: int) -> Outcome:
+        Where a doubled rule disagrees with the one used, those paths are moved again on it.
+        """
+        nodes = self._nodes(seeds.paths)
+        everyone = np.arange(len(seeds.owner))
+        self._descend(seeds, everyone, nodes, iterations=SCOUT)
+        best = self._best(seeds)
+        rows = np.arange(len(best.owner))
+        while True:
+            error = self._descend(best, rows, nodes, iterations=ITERATIONS)
+            rows = rows[error > RULE_TOLERANCE]
+            nodes *= 2
+            if not len(rows) or nodes > MAX_NODES or self.clock.expired:
+                return best
+
+    def _descend(
+        self, candidates: _Candidates, rows: np.ndarray, nodes: int, *, iterations: int
+    ) -> FloatArray:
+        """Minimise some paths in place; return the relative error of the rule they used."""
+        outcome = self._minimize(candidates, rows, nodes, iterations)
+        candidates.paths[rows, 1:] = outcome.Z
+        fine = self._costs(candidates.paths[rows], candidates.owner[rows], 2 * nodes)
+        candidates.cost[rows] = fine.sum(axis=1)
+        candidates.violation[rows] = outcome.violation
+        candidates.segment_costs[rows] = fine
+        error: FloatArray = np.abs(fine - outcome.segment_costs).sum(axis=1)
+        return error / np.abs(fine).sum(axis=1)
+
+    def _best(self, candidates: _Candidates) -> _Candidates:
+        """Keep up to `CARRIED` of each problem's best paths that differ."""
+        kept: list[int] = []
+        order = np.lexsort((candidates.cost, candidates.violation > FAR_FROM_GOAL))
+        for i in np.unique(candidates.owner):
+            mine: list[int] = []
+            for k in order[candidates.owner[order] == i]:
+                path = candidates.paths[k]
+                if all(np.abs(path - candidates.paths[j]).max() > SAME_PATH for j in mine):
+                    mine.append(int(k))
+                if len(mine) == CARRIED:
+                    break
+            kept += mine
+        return candidates.take(np.array(kept, dtype=np.intp))
+
+    def _minimize(
+        self, candidates: _Candidates, rows: np.ndarray, nodes: int, iterations: int
+    ) -> Outcome:
         owner = candidates.owner[rows]
         Z = candidates.paths[rows, 1:]
         shape = Z.shape
@@ -255,7 +300,13 @@ class _Search:
             weights=self.weights,
             unit=self.unit[owner],
         )
-        outcome = minimize(objective, Z, self.metric, expired=lambda: self.clock.expired)
+        outcome = minimize(
+            objective,
+            Z,
+            self.metric,
+            iterations=iterations,
+            expired=lambda: self.clock.expired,
+        )
         self.clock.evaluations += outcome.evaluations
         return outcome
 
@@ -270,6 +321,7 @@ class _Search:
         return _Candidates(owner, allowed, empty, empty.copy(), np.zeros((count, segments)))
 
     def _nodes(self, paths: FloatArray) -> int:
+        """Return a number of nodes that resolves the terrain under these paths."""
         longest = float(segment_lengths(segment_vectors(paths)).max())
         wanted = max(MIN_NODES, self.landscape.penalty + 1)
         wanted = max(wanted, longest / self.landscape.density.resolution_)

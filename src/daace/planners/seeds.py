@@ -57,20 +57,29 @@ def best_reached(slack: FloatArray) -> tuple[float, float]:
     )
 
 
-def pull_back(problem: Problem, points: FloatArray, *, halvings: int = 10) -> FloatArray:
+def pull_back(
+    problem: Problem, points: FloatArray, *, origin: FloatArray | None = None, halvings: int = 10
+) -> FloatArray:
     """Move goal points along the straight line to the start, up to the goal's edge.
 
     Bisection keeps the end that is inside, so every result meets the goal.
+
+    Args:
+        problem: the problem.
+        points: inside the goal, shape `(points, n)`.
+        origin: where the lines come from; the start when left out.
+        halvings: steps of the bisection.
     """
+    begin = problem.x if origin is None else origin
     outside = np.zeros(len(points))
     inside = np.ones(len(points))
     for _ in range(halvings):
         middle = 0.5 * (outside + inside)
-        trial = problem.x + middle[:, None] * (points - problem.x)
+        trial = begin + middle[:, None] * (points - begin)
         good = (problem.region.slack(trial) > 0).all(axis=1)
         inside = np.where(good, middle, inside)
         outside = np.where(good, outside, middle)
-    return problem.x + inside[:, None] * (points - problem.x)
+    return begin + inside[:, None] * (points - begin)
 
 
 def spread_out(points: FloatArray, costs: FloatArray, count: int) -> np.ndarray:

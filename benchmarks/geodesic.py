@@ -1,0 +1,134 @@
+"""PathOptimizer against exact geodesics in the plane, by fast marching.
+
+Twenty problems: mixtures without walls, and moons, rings, hooks and spirals whose walls a straight
+line cannot cross. The oracle is the second-order factored fast marching method on two grids; its
+error is the difference between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import eikonalfm
+import numpy as np
+
+from daace import GaussianMixture, Goal, Landscape, PathOptimizer, Problem
+from daace.data.synthetic import curve_mixture, moons, random_mixture, rings
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    walls: bool
+    density: GaussianMixture
+    start: np.ndarray
+    target: str
+
+
+def hook() -> GaussianMixture:
+    """A corridor that turns back on itself: 'near' is close as the crow flies, far on foot."""
+    t = np.linspace(0, 1, 40)[:, None]
+    down = np.hstack([np.zeros_like(t), 3 - 3 * t])
+    across = np.hstack([2 * t, np.zeros_like(t)])
+    up = np.hstack([np.full_like(t, 2.0), 3 * t])
+    curve = np.concatenate([down, across])
+    return GaussianMixture(*curve_mixture({"far": curve, "near": up}, width=0.18))
+
+
+def spiral() -> GaussianMixture:
+    """One turn and a half; the outer part is the goal."""
+    angle = np.linspace(0.5, 3 * np.pi, 120)
+    points = (0.35 * angle)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return GaussianMixture(
+        *curve_mixture({"inner": points[:80], "outer": points[80:]}, width=0.2)
+    )
+
+
+def cases() -> list[Case]:
+    """Return the twenty problems."""
+    found = []
+    rng = np.random.default_rng(7)
+    for k in range(12):
+        density = GaussianMixture(
+            *random_mixture(2, components=1 + k % 3, spread=2.5, rng=rng)
+        )
+        start = density.sample(1, rng=rng, label="c0")[0][0]
+        found.append(Case(f"mixture {k}", False, density, start, "c1"))
+    two_moons = GaussianMixture(*moons(width=0.12))
+    found.append(Case("moons, tip", True, two_moons, np.array([-1.0, 0.05]), "lower"))
+    found.append(Case("moons, top", True, two_moons, np.array([0.0, 1.0]), "lower"))
+    found.append(Case("moons, low", True, two_moons, np.array([1.6, -0.3]), "upper"))
+    hooked = hook()
+    found.append(Case("hook, end", True, hooked, np.array([0.0, 2.9]), "near"))
+    found.append(Case("hook, middle", True, hooked, np.array([0.0, 1.5]), "near"))
+    coil = spiral()
+    found.append(Case("spiral, centre", True, coil, np.array([0.2, 0.3]), "outer"))
+    found.append(Case("spiral, half", True, coil, np.array([-1.0, 0.1]), "outer"))
+    found.append(
+        Case("rings", False, GaussianMixture(*rings()), np.array([1.0, 0.0]), "outer")
+    )
+    return found
+
+
+def geodesic(problem: Problem, *, cells: int) -> float:
+    """Return the exact cost to the goal region on a grid with the start on a node."""
+    feasible = problem.feasible
+    spacing = float((feasible.upper - feasible.lower).max()) / cells
+    below = np.ceil((problem.x - feasible.lower) / spacing).astype(int)
+    above = np.ceil((feasible.upper - problem.x) / spacing).astype(int)
+    axes = [problem.x[j] + spacing * np.arange(-below[j], above[j] + 1) for j in range(2)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    shape = points.shape[:2]
+    flat = points.reshape(-1, 2)
+    speed = 1.0 / problem.landscape.local_cost(flat).reshape(shape)
+    source = (int(below[0]), int(below[1]))
+    factor = eikonalfm.factored_fast_marching(speed, source, (spacing, spacing), 2)
+    tau = factor * eikonalfm.distance(shape, (spacing, spacing), source, indexing="ij")
+    slack = problem.region.slack(flat).min(axis=1).reshape(shape)
+    return _cheapest_on_edge(tau, slack)
+
+
+def _cheapest_on_edge(tau: np.ndarray, slack: np.ndarray) -> float:
+    """Return the smallest arrival time on the goal's edge, interpolated along grid lines."""
+    best = float(tau[slack >= 0].min(initial=np.inf))
+    for axis in range(2):
+        first = [slice(None)] * 2
+        second = [slice(None)] * 2
+        first[axis], second[axis] = slice(None, -1), slice(1, None)
+        a, b = slack[tuple(first)], slack[tuple(second)]
+        s, t = tau[tuple(first)], tau[tuple(second)]
+        crossing = (a < 0) != (b < 0)
+        share = a[crossing] / (a[crossing] - b[crossing])
+        best = min(best, float((s[crossing] + share * (t[crossing] - s[crossing])).min()))
+    return best
+
+
+def rows(*, cells: tuple[int, int] = (700, 1400), few: bool = False) -> list[dict[str, object]]:
+    """Return one row per problem and penalty."""
+    chosen = cases()
+    if few:
+        chosen = [case for k, case in enumerate(chosen) if k % 3 == 0 or case.walls]
+    table = []
+    for case in chosen:
+        for penalty in (1.0, 5.0):
+            problem = Problem(
+                case.start, Landscape(case.density, penalty=penalty), Goal(case.target)
+            )
+            coarse, fine = (geodesic(problem, cells=c) for c in cells)
+            row: dict[str, object] = {
+                "case": case.name, "walls": case.walls, "penalty": penalty, "geodesic": fine,
+                "oracle error": abs(fine - coarse) / fine,
+            }  # fmt: skip
+            for vertices in ((0, 1, 2, 3), 8):
+                planner = PathOptimizer(vertices=vertices, vertex_tolerance=0)
+                plan = planner.solve(problem, rng=np.random.default_rng(0))
+                row[f"v{vertices}"] = plan.cost / fine
+                row[f"s{vertices}"] = plan.seconds
+            table.append(row)
+    return table
+
+
+if __name__ == "__main__":
+    import pandas as pd
+
+    print(pd.DataFrame(rows()).to_string())

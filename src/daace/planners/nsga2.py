@@ -1,0 +1,358 @@
+"""The paper's own search: NSGA-II over the coordinates of all waypoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+from threadpoolctl import threadpool_limits
+
+from daace._typing import FloatArray, IntArray
+from daace.density.base import check_choice
+from daace.exceptions import InvalidInput, MissingDependency
+from daace.landscape.path import midpoint_rule, straight_paths
+from daace.landscape.problem import Problem
+from daace.planners.base import Clock, Plan, Planner, Status, already_there, arrive, give_up
+from daace.planners.seeds import best_reached, goal_points
+
+Selection: TypeAlias = Literal["tournament", "random"]
+
+#: Generations that improve the best by less than this share of it bring nothing.
+PROGRESS = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Paths of which none beats another in cost, log p and posterior at once.
+
+    Attributes:
+        paths: shape `(members, waypoints, n)`; every path ends in the goal.
+        costs: `problem.path_cost` of each, the cheapest first.
+        log_probs: log p at the end of each.
+        posteriors: probability of the target at the end of each.
+    """
+
+    paths: FloatArray
+    costs: FloatArray
+    log_probs: FloatArray
+    posteriors: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per member: cost, log_prob, posterior."""
+        return pd.DataFrame(
+            {"cost": self.costs, "log_prob": self.log_probs, "posterior": self.posteriors}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NSGA2(Planner):
+    """Genetic search with the settings of the paper; needs pymoo.
+
+    An individual is the `n (v + 1)` coordinates of the v vertices and the end, without those that
+    are fixed. Its objective is the cost by the midpoint rule; the two thresholds of the goal are
+    constraints, in nats. The first population are random draws of the target class that meet the
+    goal, with v points evenly spaced on the straight line to each; where too few do, those that
+    miss it least fill up. Each individual is projected on the user's constraints.
+
+    Args:
+        vertices: number of waypoints between start and end, or a tuple of numbers to try.
+        population: individuals.
+        generations: at most, for each number of vertices.
+        patience: stop when so many generations improve the best cost (before the goal is met:
+            the smallest violation) by less than a share of 1e-6.
+        crossover_probability: that two parents are crossed (SBX).
+        mutation_probability: that a child is mutated (polynomial; then each coordinate with
+            probability 1 / coordinates).
+        eta_crossover, eta_mutation: the larger, the closer children stay to their parents.
+        selection: of parents, 'tournament' or 'random'.
+        pieces: of the midpoint rule, per segment; the plan's cost is computed exactly anyway.
+        vertex_tolerance: the smallest number of vertices whose cost is within this share of the
+            best is taken; 0 takes the best.
+        time_limit: seconds; the best path found until then is returned.
+
+    Example:
+        >>> from daace import GaussianMixture, Goal, Landscape
+        >>> density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+        >>> problem = Problem(np.array([0.0]), Landscape(density), Goal(target="b"))
+        >>> planner = NSGA2(vertices=0, population=20, generations=50)
+        >>> plan = planner.solve(problem, rng=np.random.default_rng(0))
+        >>> plan.found, round(plan.waypoints[-1].item(), 2)
+        (True, 1.5)
+    """
+
+    vertices: int | tuple[int, ...] = (0, 1, 2, 3)
+    population: int = 100
+    generations: int = 1000
+    patience: int = 20
+    crossover_probability: float = 0.5
+    mutation_probability: float = 0.9
+    eta_crossover: float = 15.0
+    eta_mutation: float = 20.0
+    selection: Selection = "tournament"
+    pieces: int = 19
+    vertex_tolerance: float = 0.01
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.tried or not all(_is_count(v, 0) for v in self.tried):
+            raise InvalidInput(
+                "'vertices' must be an integer of at least 0, or a tuple of them. "
+                f"Got {self.vertices!r}."
+            )
+        for name, least in (("population", 2), ("generations", 1), ("patience", 1), ("pieces", 1)):
+            value = getattr(self, name)
+            if not _is_count(value, least):
+                raise InvalidInput(
+                    f"'{name}' must be an integer of at least {least}. Got {value!r}."
+                )
+        for name, low, high in (
+            ("crossover_probability", 0, 1),
+            ("mutation_probability", 0, 1),
+            ("eta_crossover", 1, 100),
+            ("eta_mutation", 1, 100),
+            ("vertex_tolerance", 0, 1),
+        ):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and low <= value <= high):
+                raise InvalidInput(
+                    f"'{name}' must be a number from {low} to {high}. Got {value!r}."
+                )
+        check_choice("selection", self.selection, ("tournament", "random"))
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InvalidInput(f"'time_limit' must be positive or None. Got {self.time_limit!r}.")
+
+    @property
+    def tried(self) -> tuple[int, ...]:
+        """The numbers of vertices to try."""
+        return self.vertices if isinstance(self.vertices, tuple) else (self.vertices,)
+
+    def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        """Search with each number of vertices; keep the smallest that is good enough.
+
+        Raises:
+            MissingDependency: pymoo is not installed.
+        """
+        clock = Clock(limit=self.time_limit)
+        stay = already_there(problem, clock)
+        if stay is not None:
+            return stay
+        ends = _first_ends(problem, self.population, rng)
+        found: list[tuple[float, FloatArray]] = []
+        reached: list[tuple[float, float]] = []
+        for vertices in sorted(set(self.tried)):
+            paths = self._evolve(problem, straight_paths(problem.x, ends, vertices), clock, rng)
+            reached.append(best_reached(problem.region.slack(paths[:, -1])))
+            for path in paths:
+                if problem.met_by(path[-1]):  # judged alone: in a batch it may round differently
+                    found.append((problem.path_cost(path), path))
+                    break
+            if clock.expired:
+                break
+        if not found:
+            status = Status.TIMEOUT if clock.expired else Status.GOAL_UNREACHABLE
+            log_prob, posterior = np.max([*reached, goal_points(problem).reachable], axis=0)
+            return give_up(
+                problem, clock, status=status, reachable=(float(log_prob), float(posterior))
+            )
+        best = min(cost for cost, _ in found)
+        enough = best + self.vertex_tolerance * abs(best)
+        return arrive(problem, next(path for cost, path in found if cost <= enough), clock)
+
+    def solve_front(
+        self, problem: Problem, *, rng: np.random.Generator, vertices: int = 1
+    ) -> Front:
+        """Search for paths that are cheap, plausible and probable: three objectives, one front.
+
+        The objectives are the cost, -log p and -log posterior of the target at the end. Every
+        member meets the goal; there is none where no path to it was found.
+
+        Raises:
+            MissingDependency: pymoo is not installed.
+        """
+        if not _is_count(vertices, 0):
+            raise InvalidInput(f"'vertices' must be an integer of at least 0. Got {vertices!r}.")
+        first = straight_paths(problem.x, _first_ends(problem, self.population, rng), vertices)
+        paths = self._evolve(problem, first, Clock(limit=self.time_limit), rng, judge_ends=True)
+        paths = paths[[problem.met_by(path[-1]) for path in paths]]
+        costs = np.array([problem.path_cost(path) for path in paths])
+        log_probs, log_posteriors = _judge(problem, paths[:, -1]).T
+        posteriors = np.exp(log_posteriors)
+        best = _non_dominated(np.column_stack([costs, -log_probs, -posteriors]))
+        order = best[np.argsort(costs[best], kind="stable")]
+        return Front(paths[order], costs[order], log_probs[order], posteriors[order])
+
+    def _evolve(
+        self,
+        problem: Problem,
+        first: FloatArray,
+        clock: Clock,
+        rng: np.random.Generator,
+        *,
+        judge_ends: bool = False,
+    ) -> FloatArray:
+        """Return the last population as paths, the best first; `judge_ends` adds objectives."""
+        coding = _Coding(problem, waypoints=first.shape[1])
+        seed = int(rng.integers(2**63))
+        if not len(coding.free):
+            return coding.paths(np.empty((1, 0)))
+        algorithm = self._algorithm(coding, first, seed, objectives=3 if judge_ends else 1)
+        landscape, feasible = problem.landscape, problem.feasible
+        weights = feasible.weights if feasible.weighted else None
+        heights = landscape.roughness(landscape.density.log_prob(np.concatenate(first)))
+        unit = max(1.0, float(np.abs(heights).max()))  # else costs reach 1e32 at penalty 15
+        rule = midpoint_rule(self.pieces)
+        history: list[tuple[float, FloatArray]] = []
+        with threadpool_limits(1):  # small algebra: with more threads it takes twice as long
+            for _ in range(self.generations):
+                children = algorithm.ask()
+                if children is None:  # nothing but copies of their parents
+                    break
+                paths = coding.paths(children.get("X"))
+                clock.evaluations += len(paths)
+                costs, _ = landscape.segment_costs(paths, rule, unit=unit, weights=weights)
+                values = costs.sum(axis=1, keepdims=True)
+                if judge_ends:
+                    values = np.hstack([values, -_judge(problem, paths[:, -1])])
+                children.set("F", values)
+                children.set("G", -problem.region.slack(paths[:, -1]))
+                algorithm.tell(infills=children)
+                history.append(_standing(*algorithm.pop.get("F", "CV")))
+                if clock.expired or _stalled(history, self.patience):
+                    break
+        rows, values, violations = algorithm.pop.get("X", "F", "CV")
+        return coding.paths(rows[np.lexsort((values[:, 0], violations[:, 0]))])
+
+    def _algorithm(self, coding: _Coding, first: FloatArray, seed: int, objectives: int) -> Any:
+        """Return pymoo's algorithm, ready to be asked for its first population."""
+        try:
+            from pymoo.algorithms.moo import nsga2 as pymoo
+            from pymoo.core.problem import Problem as Shape
+            from pymoo.core.termination import NoTermination
+            from pymoo.operators.selection.rnd import RandomSelection
+        except ImportError:
+            raise MissingDependency("NSGA2 needs pymoo: pip install 'daace[nsga2]'.") from None
+        tournament = pymoo.TournamentSelection(func_comp=pymoo.binary_tournament)
+        algorithm = pymoo.NSGA2(
+            pop_size=self.population,
+            sampling=coding.rows(first),
+            selection=tournament if self.selection == "tournament" else RandomSelection(),
+            crossover=pymoo.SBX(prob=self.crossover_probability, eta=self.eta_crossover),
+            mutation=pymoo.PM(prob=self.mutation_probability, eta=self.eta_mutation),
+            repair=coding.repair,
+        )
+        lower, upper = coding.bounds
+        shape = Shape(n_var=len(lower), n_obj=objectives, n_ieq_constr=2, xl=lower, xu=upper)
+        return algorithm.setup(shape, termination=NoTermination(), seed=seed)
+
+
+def tune_nsga2(
+    problems: Sequence[Problem],
+    *,
+    rng: np.random.Generator,
+    etas_crossover: Sequence[float] = (10, 15, 20),
+    etas_mutation: Sequence[float] = (10, 50, 90),
+    selections: Sequence[Selection] = ("tournament", "random"),
+    base: NSGA2 | None = None,
+) -> NSGA2:
+    """Return the setting of a grid with the best mean rank of cost over the problems.
+
+    Every setting meets a problem with the same random numbers. Not found is the worst rank.
+
+    Args:
+        problems: of one table; the paper tunes once per table.
+        rng: source of randomness.
+        etas_crossover, etas_mutation, selections: the grid; the paper's when left out.
+        base: all other settings; the defaults when left out.
+
+    Raises:
+        InvalidInput: there is nothing to compare.
+    """
+    grid = [
+        replace(base or NSGA2(), eta_crossover=crossover, eta_mutation=mutation, selection=parents)
+        for crossover, mutation, parents in product(etas_crossover, etas_mutation, selections)
+    ]
+    if not problems or not grid:
+        raise InvalidInput("'problems' and every part of the grid must have at least one entry.")
+    seeds = rng.integers(2**63, size=len(problems))
+    pairs = list(zip(problems, seeds, strict=True))
+    costs = np.array(
+        [[s.solve(p, rng=np.random.default_rng(seed)).cost for p, seed in pairs] for s in grid]
+    )
+    ranks = np.where(np.isinf(costs), len(grid), rankdata(costs, axis=0))
+    return grid[int(ranks.mean(axis=1).argmin())]
+
+
+class _Coding:
+    """Paths as rows of the coordinates that may change, and back."""
+
+    def __init__(self, problem: Problem, *, waypoints: int) -> None:
+        lower, upper = problem.feasible.lower, problem.feasible.upper
+        self.start, self.feasible, self.waypoints = problem.x, problem.feasible, waypoints
+        self.free = np.flatnonzero(lower < upper)
+        self.bounds = [np.tile(side[self.free], waypoints - 1) for side in (lower, upper)]
+
+    def rows(self, paths: FloatArray) -> FloatArray:
+        return paths[:, 1:, self.free].reshape(len(paths), -1)
+
+    def paths(self, rows: FloatArray) -> FloatArray:
+        paths = np.tile(self.start, (len(rows), self.waypoints, 1))
+        paths[:, 1:, self.free] = rows.reshape(len(rows), self.waypoints - 1, len(self.free))
+        return paths
+
+    def repair(self, _: object, individuals: Any, **__: object) -> Any:
+        """Project individuals on the feasible set, called as a pymoo `Repair` is."""
+        paths = self.feasible.project(self.paths(individuals.get("X")))
+        individuals.set("X", self.rows(paths))
+        return individuals
+
+
+def _first_ends(problem: Problem, size: int, rng: np.random.Generator) -> FloatArray:
+    """Return random draws of the target that meet the goal, then those that miss it least."""
+    draws = problem.landscape.density.pool(problem.goal.target).X
+    ends = problem.feasible.project(straight_paths(problem.x, draws, 0))[:, 1]
+    violation = np.maximum(-problem.region.slack(ends), 0.0).sum(axis=1)
+    return ends[np.lexsort((rng.random(len(ends)), violation))[:size]]
+
+
+def _judge(problem: Problem, ends: FloatArray) -> FloatArray:
+    """Return log p and log posterior of the target, shape `(ends, 2)`."""
+    density = problem.landscape.density
+    log_posterior = (problem.posterior or density).log_posterior(ends)
+    return np.column_stack([density.log_prob(ends), log_posterior[:, problem.region.index]])
+
+
+def _standing(values: FloatArray, violations: FloatArray) -> tuple[float, FloatArray]:
+    """Return the smallest violation, and the best of each objective among those who have it."""
+    least = violations.min()
+    return float(least), values[violations[:, 0] == least].min(axis=0)
+
+
+def _stalled(history: Sequence[tuple[float, FloatArray]], patience: int) -> bool:
+    """Whether the last `patience` generations brought nothing."""
+    if len(history) <= patience:
+        return False
+    (old_violation, old), (violation, new) = history[-1 - patience], history[-1]
+    if old_violation > 0:
+        return violation > (1 - PROGRESS) * old_violation
+    return bool((new >= old - PROGRESS * np.abs(old)).all())
+
+
+def _non_dominated(values: FloatArray) -> IntArray:
+    """Return the rows that no other row beats: nowhere larger, somewhere smaller."""
+    mine, other = values[:, None], values[None]
+    beaten = np.all(other <= mine, axis=2) & np.any(other < mine, axis=2)
+    return np.flatnonzero(~beaten.any(axis=1))
+
+
+def _is_count(value: object, least: int) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return int(value) >= least
