@@ -39,9 +39,7 @@ def spiral() -> GaussianMixture:
     """One turn and a half; the outer part is the goal."""
     angle = np.linspace(0.5, 3 * np.pi, 120)
     points = (0.35 * angle)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return GaussianMixture(
-        *curve_mixture({"inner": points[:80], "outer": points[80:]}, width=0.2)
-    )
+    return GaussianMixture(*curve_mixture({"inner": points[:80], "outer": points[80:]}, width=0.2))
 
 
 def cases() -> list[Case]:
@@ -49,9 +47,7 @@ def cases() -> list[Case]:
     found = []
     rng = np.random.default_rng(7)
     for k in range(12):
-        density = GaussianMixture(
-            *random_mixture(2, components=1 + k % 3, spread=2.5, rng=rng)
-        )
+        density = GaussianMixture(*random_mixture(2, components=1 + k % 3, spread=2.5, rng=rng))
         start = density.sample(1, rng=rng, label="c0")[0][0]
         found.append(Case(f"mixture {k}", False, density, start, "c1"))
     two_moons = GaussianMixture(*moons(width=0.12))
@@ -64,9 +60,7 @@ def cases() -> list[Case]:
     coil = spiral()
     found.append(Case("spiral, centre", True, coil, np.array([0.2, 0.3]), "outer"))
     found.append(Case("spiral, half", True, coil, np.array([-1.0, 0.1]), "outer"))
-    found.append(
-        Case("rings", False, GaussianMixture(*rings()), np.array([1.0, 0.0]), "outer")
-    )
+    found.append(Case("rings", False, GaussianMixture(*rings()), np.array([1.0, 0.0]), "outer"))
     return found
 
 

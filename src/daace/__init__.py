@@ -7,11 +7,45 @@ from daace.density.base import ConditionalDensity
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.mixture import GaussianMixture
+from daace.exceptions import DaaceError, InvalidInput, ModelFileError, PrivacyError
+from daace.explain.batch import Batch
+from daace.explain.explainer import Explainer, fit, load
+from daace.explain.explanation import Explanation
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan, Planner, Status
+from daace.planners.nsga2 import NSGA2
 from daace.planners.optimizer import PathOptimizer
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "NSGA2",
+    "Batch",
+    "ConditionalDensity",
+    "Constraints",
+    "DaaceError",
+    "Explainer",
+    "Explanation",
+    "GaussianMixture",
+    "Goal",
+    "InvalidInput",
+    "KernelDensity",
+    "Landscape",
+    "LinearGaussianNetwork",
+    "ModelFileError",
+    "PathOptimizer",
+    "Plan",
+    "Planner",
+    "PrivacyError",
+    "Problem",
+    "Standardizer",
+    "Status",
+    "Table",
+    "fit",
+    "load",
+    "load_table",
+    "preprocess",
+]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +82,7 @@ def read_frame(path: str | Path) -> pd.DataFrame:
         raise MissingDependency(
             "Reading parquet needs pyarrow: pip install 'daace[parquet]'."
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidInput(f"'{path}' could not be read as a table: {error}") from None
     raise InvalidInput(f"'{path}' must end in .csv, .tsv or .parquet. Got '{path.suffix}'.")
 

@@ -11,6 +11,9 @@ import pandas as pd
 from daace._typing import FloatArray, Labels
 from daace.exceptions import InvalidInput
 
+#: Larger numbers overflow when they are squared.
+LARGEST = 1e100
+
 
 def quote(names: Iterable[object], limit: int = 5) -> str:
     """Write names as `'a', 'b'`, and how many more there are beyond `limit`."""
@@ -37,9 +40,7 @@ def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
         )
     complex_columns = [name for name in frame.columns if pd.api.types.is_complex_dtype(frame[name])]
     if complex_columns:
-        raise InvalidInput(
-            f"{what} must be real. Got complex numbers in {quote(complex_columns)}."
-        )
+        raise InvalidInput(f"{what} must be real. Got complex numbers in {quote(complex_columns)}.")
     try:
         values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
@@ -50,11 +51,11 @@ def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
             f"{what} must not have missing values. Got some in {quote(frame.columns[missing])}: "
             "fill or drop them first, for example with frame.dropna()."
         )
-    infinite = np.isinf(values).any(axis=0)
+    infinite = (np.abs(values) > LARGEST).any(axis=0)
     if infinite.any():
         raise InvalidInput(
-            f"{what} must be finite. Got infinity in {quote(frame.columns[infinite])}: "
-            "drop these rows or clip them."
+            f"{what} must be finite, below {LARGEST:g} in size. Got infinity or more than that in "
+            f"{quote(frame.columns[infinite])}: drop these rows or clip them."
         )
     return np.array(values, dtype=np.float64, copy=True)
 
@@ -129,16 +130,18 @@ class Table:
         if not features:
             raise InvalidInput("'frame' must have at least one feature beside the target.")
         labels = frame[str(target)]
-        if labels.isna().any():
+        missing = int(labels.isna().sum())
+        if missing:
             raise InvalidInput(
-                f"The target '{target}' must not have missing values. Got {int(labels.isna().sum())}: "
+                f"The target '{target}' must not have missing values. Got {missing}: "
                 "drop these rows."
             )
         y = label_array(labels.to_numpy())
         classes = np.unique(y)
         if len(classes) < 2:
             raise InvalidInput(
-                f"The target '{target}' must have at least two classes. Got {quote(classes)} only."
+                f"The target '{target}' must have at least two classes. "
+                f"Got {quote(classes) or 'no rows'} only."
             )
         if len(classes) > max(20, len(y) // 2):
             raise InvalidInput(
@@ -195,7 +198,7 @@ class Table:
 def label_array(values: np.ndarray | Sequence[object]) -> Labels:
     """Return class labels as an array of strings, integers or booleans that JSON can hold."""
     array = np.asarray(values)
-    if array.dtype.kind == "f" and np.all(array == np.round(array)):
+    if array.dtype.kind == "f" and np.all(np.abs(array) < 2**53) and np.all(array == array.round()):
         return array.astype(np.int64)
     if array.dtype.kind in "iu":
         return array.astype(np.int64)

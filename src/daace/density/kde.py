@@ -15,9 +15,8 @@ from daace.exceptions import InvalidInput
 #: Kernels evaluated at once: 4 MB stay in the cache levels that matter.
 BLOCK = 500_000
 
-#: Exponents below the largest by more than this add nothing to a float64 sum of fewer than 1e27
-#: kernels; unclipped they underflow, and denormal numbers are several times slower.
-NEGLIGIBLE = -100.0
+#: exp(-46) is 1e-20: ten thousand such kernels add nothing to one of size 1.
+NEGLIGIBLE = -46.0
 
 
 class KernelDensity(ConditionalDensity):
@@ -77,7 +76,7 @@ class KernelDensity(ConditionalDensity):
         self.log_prior_ = log_prior
         self.bandwidth_ = h
         self.resolution_ = h
-        self.half_squares_ = [0.5 * np.einsum("rn,rn->r", r, r) for r in rows]
+        self.offsets_ = [0.5 * np.einsum("rn,rn->r", r, r) / h**2 for r in rows]
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         m, n = X.shape
@@ -86,18 +85,16 @@ class KernelDensity(ConditionalDensity):
         half = 0.5 * np.einsum("rn,rn->r", X, X)
         h2 = self.bandwidth_**2
         constant = -n * np.log(self.bandwidth_) - 0.5 * n * np.log(2 * np.pi)
-        for k, (rows, squares) in enumerate(zip(self.rows_, self.half_squares_, strict=True)):
+        for k, (rows, offset) in enumerate(zip(self.rows_, self.offsets_, strict=True)):
             mean = np.empty_like(X)
             step = max(1, BLOCK // len(rows))
             for begin in range(0, m, step):
                 part = slice(begin, begin + step)
-                exponent = X[part] @ rows.T
-                exponent -= squares
-                exponent /= h2
+                exponent = (X[part] / h2) @ rows.T
+                exponent -= offset
                 top = exponent.max(axis=1)
                 exponent -= top[:, None]
-                np.maximum(exponent, NEGLIGIBLE, out=exponent)
-                kernels = np.exp(exponent, out=exponent)
+                kernels = exp_where_it_counts(exponent)
                 total = kernels.sum(axis=1)
                 log_joint[part, k] = np.log(total) + top - half[part] / h2
                 mean[part] = kernels @ rows / total[:, None]
@@ -151,6 +148,22 @@ class KernelDensity(ConditionalDensity):
         return density
 
 
+def exp_where_it_counts(exponent: FloatArray) -> FloatArray:
+    """Exponentiate in place; kernels that vanish beside the largest, 1, become 0.
+
+    Most kernels are far away. Computing them costs 2 to 15 times more than skipping them (most
+    where they underflow to denormal numbers), and rounding discards the result.
+    """
+    flat = exponent.reshape(-1)
+    near = np.flatnonzero(flat > NEGLIGIBLE)
+    if 2 * len(near) > len(flat):
+        return np.exp(exponent, out=exponent)
+    values = np.exp(flat[near])
+    flat.fill(0.0)
+    flat[near] = values
+    return exponent
+
+
 def best_bandwidth(
     rows: list[FloatArray], *, folds: int = 10, candidates: FloatArray | None = None
 ) -> float:
@@ -189,6 +202,6 @@ def _held_out(test: FloatArray, train: FloatArray, grid: FloatArray) -> FloatArr
         nearest = distance.min(axis=1)
         distance -= nearest[:, None]
         for b, h in enumerate(grid):
-            kernels = np.exp(np.maximum(distance * (-0.5 / h**2), NEGLIGIBLE))
+            kernels = exp_where_it_counts(distance * (-0.5 / h**2))
             total[b] += (np.log(kernels.sum(axis=1)) - 0.5 * nearest / h**2).sum()
     return total

@@ -17,7 +17,8 @@ from daace.density.structure import (
     VARIANCE_FLOOR,
     Structure,
     SufficientStatistics,
-    gaussian_score,
+    Terms,
+    gaussian_scores,
     hill_climb,
     regress,
     topological_order,
@@ -109,14 +110,16 @@ class LinearGaussianNetwork(ConditionalDensity):
         X = self.to_model(table.to_frame())
         y = np.searchsorted(self.classes_, table.y)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
-        counts = stats.counts[:-1]
-        total = float((counts * np.log(counts / stats.rows)).sum())
-        total -= 0.5 * float(np.log(stats.rows)) * (len(counts) - 1)
+        members = stats.counts[:-1]
+        total = float((members * np.log(members / stats.rows)).sum())
+        total -= 0.5 * float(np.log(stats.rows)) * (len(members) - 1)
         for child in range(len(self.features_)):
             parents = self.structure_.parents(child)
             with_class = bool(self.structure_.class_arcs[child])
             _, residuals = regress(stats, child, parents, with_class)
-            total += float(gaussian_score(stats, residuals, len(parents), with_class))
+            counts = stats.counts[stats.groups(with_class)]
+            terms = Terms.of(counts, np.array([len(parents)]), stats.rows)
+            total += float(gaussian_scores(counts, residuals[:, None], terms).sum())
         return total
 
     @property

@@ -54,9 +54,7 @@ class Goal:
             if value is not None and not np.isfinite(value):
                 raise InvalidInput(f"'{name}' must be a finite number. Got {value!r}.")
 
-    def region(
-        self, density: ConditionalDensity, posterior: Posterior | None = None
-    ) -> GoalRegion:
+    def region(self, density: ConditionalDensity, posterior: Posterior | None = None) -> GoalRegion:
         """Return the set of model-space points that meet this goal.
 
         Raises:
@@ -69,7 +67,7 @@ class Goal:
         judge = density if posterior is None else posterior
         label = density.classes_[density.class_index(self.target)]
         index = int(np.flatnonzero([str(c) == str(label) for c in judge.classes_])[0])
-        beta = float(np.log(self.min_posterior)) if self.min_posterior > 0 else -np.inf
+        beta = float(np.log(max(self.min_posterior, 1e-300)))  # 0 asks for nothing
         return GoalRegion(density, posterior, index, float(alpha), beta)
 
     def check(
@@ -105,17 +103,15 @@ class GoalRegion:
             log_posterior(log_joint) if self.posterior is None else self.posterior.log_posterior(X)
         )
         plausible = log_sum_exp(log_joint) - self.min_log_prob
-        probable = np.nan_to_num(posterior[:, self.index] - self.log_min_posterior, posinf=1e300)
+        probable = posterior[:, self.index] - self.log_min_posterior
         return np.column_stack([plausible, probable])
 
     def contains(self, X: FloatArray) -> BoolArray:
         """Whether each row meets both thresholds."""
-        inside: BoolArray = (self.slack(X) >= 0).all(axis=1)
+        inside: BoolArray = np.all(self.slack(X) >= 0, axis=1)
         return inside
 
-    def slack_and_pullback(
-        self, X: FloatArray
-    ) -> tuple[FloatArray, Callable[[], FloatArray]]:
+    def slack_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
         """Return the slacks and a function giving their gradients, shape `(rows, 2, n)`."""
         joint, pullback = self.density.log_joint_and_pullback(X)
         slack = self.slack_of(joint, X)

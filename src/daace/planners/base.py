@@ -114,9 +114,7 @@ def already_there(problem: Problem, clock: Clock) -> Plan | None:
     """Return the plan that stays where it is, if the start meets the goal."""
     if not problem.met_by(problem.x):
         return None
-    return Plan(
-        Status.ALREADY_THERE, problem.x[None].copy(), 0.0, clock.evaluations, clock.seconds
-    )
+    return Plan(Status.ALREADY_THERE, problem.x[None].copy(), 0.0, clock.evaluations, clock.seconds)
 
 
 def arrive(problem: Problem, waypoints: FloatArray, clock: Clock) -> Plan:

@@ -74,7 +74,7 @@ class DrawGraph:
         Each has shape `(waypoints, n)`, the start first.
         """
         feasible, landscape = problem.feasible, problem.landscape
-        allowed = ((feasible.lower <= self.X) & (self.X <= feasible.upper)).all(axis=1)
+        allowed = np.all((feasible.lower <= self.X) & (self.X <= feasible.upper), axis=1)
         slack = problem.region.slack_of(self.log_joint, self.X)
         goals = np.flatnonzero(allowed & (slack > 0).all(axis=1))
         if len(goals) == 0 or not allowed.any():
@@ -118,7 +118,8 @@ def _neighbour_pairs(X: FloatArray, subset: IntArray) -> IntArray:
     """Pair every node with its nearest others in a subset."""
     found = subset[nearest(X, X[subset], NEIGHBOURS + 1)]
     pairs = np.column_stack([np.repeat(np.arange(len(X)), found.shape[1]), found.ravel()])
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    apart: IntArray = pairs[pairs[:, 0] != pairs[:, 1]]
+    return apart
 
 
 _graphs: WeakKeyDictionary[DrawStatistics, DrawGraph] = WeakKeyDictionary()

@@ -9,15 +9,22 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
-from threadpoolctl import threadpool_limits
 
 from daace._typing import FloatArray, IntArray
 from daace.density.base import check_choice
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.landscape.path import midpoint_rule, straight_paths
 from daace.landscape.problem import Problem
-from daace.planners.base import Clock, Plan, Planner, Status, already_there, arrive, give_up
+from daace.planners.base import (
+    Clock,
+    Plan,
+    Planner,
+    Status,
+    already_there,
+    arrive,
+    give_up,
+    one_thread,
+)
 from daace.planners.seeds import best_reached, goal_points
 
 Selection: TypeAlias = Literal["tournament", "random"]
@@ -210,7 +217,7 @@ class NSGA2(Planner):
         unit = max(1.0, float(np.abs(heights).max()))  # else costs reach 1e32 at penalty 15
         rule = midpoint_rule(self.pieces)
         history: list[tuple[float, FloatArray]] = []
-        with threadpool_limits(1):  # small algebra: with more threads it takes twice as long
+        with one_thread():
             for _ in range(self.generations):
                 children = algorithm.ask()
                 if children is None:  # nothing but copies of their parents
@@ -286,7 +293,8 @@ def tune_nsga2(
     costs = np.array(
         [[s.solve(p, rng=np.random.default_rng(seed)).cost for p, seed in pairs] for s in grid]
     )
-    ranks = np.where(np.isinf(costs), len(grid), rankdata(costs, axis=0))
+    ranks = pd.DataFrame(costs).rank(axis=0).to_numpy()
+    ranks = np.where(np.isinf(costs), len(grid), ranks)
     return grid[int(ranks.mean(axis=1).argmin())]
 
 

@@ -18,7 +18,16 @@ from daace.landscape.path import (
     straight_paths,
 )
 from daace.landscape.problem import Problem
-from daace.planners.base import Clock, Plan, Planner, Status, already_there, arrive, give_up, one_thread
+from daace.planners.base import (
+    Clock,
+    Plan,
+    Planner,
+    Status,
+    already_there,
+    arrive,
+    give_up,
+    one_thread,
+)
 from daace.planners.graph import draw_graph, simplify
 from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
 from daace.planners.sqp import Metric, Objective, Outcome, minimize
@@ -42,6 +51,9 @@ ITERATIONS = 100
 
 #: Paths closer than this everywhere, in standard deviations, count as one.
 SAME_PATH = 1e-2
+
+#: A tail below this share of its path's cost is improved on its own.
+HIDDEN = 1e-2
 
 #: Shortfall of the goal, in nats, that ranks a path behind those that arrive.
 FAR_FROM_GOAL = 1e-3
@@ -216,22 +228,26 @@ class _Search:
         return self._candidates(owner, straight_paths(self.starts[owner], np.concatenate(ends), 0))
 
     def _split(self, before: _Candidates, v: int) -> _Candidates:
-        """Split the costliest segments of each problem's best paths until they have v vertices."""
+        """Split the costliest segments of the paths until they have v vertices.
+
+        Besides, each problem's best end is reached by a straight line, and by the roadmap.
+        """
         owner, paths, costs = before.owner, before.paths, np.abs(before.segment_costs)
-        ends = paths[:, -1]
         while paths.shape[1] < v + 2:
             worst = costs.argmax(axis=1)
             paths = split_segment(paths, worst)
             halves = [np.insert(c, w, c[w] / 2) for c, w in zip(costs, worst, strict=True)]
             costs = np.stack(halves)
             costs[np.arange(len(costs)), worst + 1] /= 2
-        seeds = [paths, straight_paths(self.starts[owner], ends, v)]
-        owners = [owner, owner]
+        seeds, owners = [paths], [owner]
         for i in np.unique(owner):
-            for route in self.routes[i]:
-                path = simplify(self.landscape, route, v, unit=float(self.unit[i]))
-                seeds.append(path[None])
-                owners.append(np.array([i]))
+            best = np.flatnonzero(owner == i)[0]
+            extra = [simplify(self.landscape, r, v, unit=self.unit[i]) for r in self.routes[i]]
+            if before.paths.shape[1] > 2:
+                extra.append(straight_paths(self.starts[i], before.paths[best, -1:], v)[0])
+            if extra:
+                seeds.append(np.stack(extra))
+                owners.append(np.full(len(extra), i))
         return self._candidates(np.concatenate(owners), np.concatenate(seeds))
 
     # Descent ----------------------------------------------------------------------------------
@@ -263,8 +279,9 @@ class _Search:
         candidates.cost[rows] = fine.sum(axis=1)
         candidates.violation[rows] = outcome.violation
         candidates.segment_costs[rows] = fine
-        error: FloatArray = np.abs(fine - outcome.segment_costs).sum(axis=1)
-        return error / np.abs(fine).sum(axis=1)
+        error = np.abs(fine - outcome.segment_costs).sum(axis=1)
+        relative: FloatArray = error / np.abs(fine).sum(axis=1)
+        return relative
 
     def _best(self, candidates: _Candidates) -> _Candidates:
         """Keep up to `CARRIED` of each problem's best paths that differ."""
@@ -285,30 +302,75 @@ class _Search:
         self, candidates: _Candidates, rows: np.ndarray, nodes: int, iterations: int
     ) -> Outcome:
         owner = candidates.owner[rows]
-        Z = candidates.paths[rows, 1:]
-        shape = Z.shape
-        lower = np.broadcast_to(self.lower[owner][:, None], shape)
-        upper = np.broadcast_to(self.upper[owner][:, None], shape)
+        return self._run(
+            candidates.paths[rows],
+            nodes,
+            iterations,
+            lower=self.lower[owner],
+            upper=self.upper[owner],
+            unit=self.unit[owner],
+        )
+
+    def _run(
+        self,
+        paths: FloatArray,
+        nodes: int,
+        iterations: int,
+        *,
+        lower: FloatArray,
+        upper: FloatArray,
+        unit: FloatArray,
+    ) -> Outcome:
+        """Minimise paths within bounds of shape `(paths, n)`."""
+        Z = paths[:, 1:]
+        lower = np.repeat(lower[:, None], Z.shape[1], axis=1)
+        upper = np.repeat(upper[:, None], Z.shape[1], axis=1)
+        if not self.region.differentiable:
+            lower[:, -1] = upper[:, -1] = Z[:, -1]
         objective = Objective(
             landscape=self.landscape,
             region=self.region,
             rule=gauss_rule(nodes),
-            starts=self.starts[owner],
+            starts=paths[:, 0],
             lower=lower,
             upper=upper,
             direction=self.problems[0].feasible.direction,
             weights=self.weights,
-            unit=self.unit[owner],
+            unit=unit,
         )
         outcome = minimize(
-            objective,
-            Z,
-            self.metric,
-            iterations=iterations,
-            expired=lambda: self.clock.expired,
+            objective, Z, self.metric, iterations=iterations, expired=lambda: self.clock.expired
         )
         self.clock.evaluations += outcome.evaluations
         return outcome
+
+    def _polish_tails(self, i: int, path: FloatArray) -> FloatArray:
+        """Improve what follows a first segment so costly that it hides the rest.
+
+        From an outlier at a high penalty the way to the first waypoint can cost a million times
+        the way from there; each tail is then minimised alone, on its own scale.
+        """
+        path = path.copy()
+        feasible = self.problems[i].feasible
+        for k in range(1, len(path) - 1):
+            costs = np.abs(self._costs(path[None], np.array([i]))[0])
+            if costs[k:].sum() > HIDDEN * costs.sum():
+                continue
+            here, tail = path[k], path[k:]
+            rough = self.landscape.roughness(self.landscape.density.log_prob(here[None]))
+            outcome = self._run(
+                tail[None],
+                2 * self._nodes(tail[None]),
+                ITERATIONS,
+                lower=np.where(feasible.direction > 0, here, feasible.lower)[None],
+                upper=np.where(feasible.direction < 0, here, feasible.upper)[None],
+                unit=np.maximum(1.0, np.abs(rough)),
+            )
+            better = np.concatenate([here[None], outcome.Z[0]])
+            cost = self.problems[i].path_cost
+            if outcome.violation[0] <= FAR_FROM_GOAL and cost(better) < cost(tail):
+                path[k:] = better
+        return path
 
     def _candidates(self, owner: np.ndarray, paths: FloatArray) -> _Candidates:
         direction = self.problems[0].feasible.direction
@@ -337,13 +399,12 @@ class _Search:
 
     # Arrival ----------------------------------------------------------------------------------
 
-    def _best_path(
-        self, i: int, candidates: _Candidates, goal: GoalPoints
-    ) -> FloatArray | None:
+    def _best_path(self, i: int, candidates: _Candidates, goal: GoalPoints) -> FloatArray | None:
         """Return the cheapest path of one problem that ends in the goal, strictly."""
         mine = np.flatnonzero(candidates.owner == i)
         for k in mine[np.argsort(candidates.cost[mine], kind="stable")]:
-            path = settle(self.problems[i], candidates.paths[k], goal.inside)
+            polished = self._polish_tails(i, candidates.paths[k])
+            path = settle(self.problems[i], polished, goal.inside)
             if path is not None:
                 return path
         return None
@@ -393,7 +454,9 @@ def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArra
             outside = middle
         if inside - outside < 1e-12:
             break
-    path[-1] = np.clip(end + inside * (anchor - end), problem.feasible.lower, problem.feasible.upper)
+    path[-1] = np.clip(
+        end + inside * (anchor - end), problem.feasible.lower, problem.feasible.upper
+    )
     rising, falling = problem.feasible.direction > 0, problem.feasible.direction < 0
     path[1:-1, rising] = np.minimum(path[1:-1, rising], path[-1, rising])
     path[1:-1, falling] = np.maximum(path[1:-1, falling], path[-1, falling])

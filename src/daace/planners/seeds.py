@@ -86,9 +86,7 @@ def spread_out(points: FloatArray, costs: FloatArray, count: int) -> np.ndarray:
     """Choose points: one half the cheapest, the other half far from those chosen before."""
     order = np.argsort(costs, kind="stable")
     chosen = list(order[: max(1, count - count // 2)])
-    distance = np.min(
-        [((points - points[c]) ** 2).sum(axis=1) for c in chosen], axis=0
-    )
+    distance = np.min([((points - points[c]) ** 2).sum(axis=1) for c in chosen], axis=0)
     while len(chosen) < min(count, len(points)):
         far = int(np.argmax(distance))
         chosen.append(far)

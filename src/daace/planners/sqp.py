@@ -27,6 +27,9 @@ MEMORY = 12
 ARMIJO = 1e-4
 HALVINGS = 12
 
+#: How far the scale of the preconditioner may be corrected.
+SCALES = (1e-3, 1e3)
+
 
 @dataclass(frozen=True, eq=False)
 class Metric:
@@ -78,11 +81,13 @@ class Objective:
         costs, gradient = self.landscape.segment_costs(
             paths, self.rule, unit=self.unit[rows], weights=self.weights
         )
-        slack, slopes = self.region.slack_and_pullback(Z[:, -1])
+        if self.region.differentiable:
+            slack, gradients = self.region.slack_and_pullback(Z[:, -1])
+            slack, slopes = slack - self.margin, gradients()
+        else:  # the bounds hold the end where it is, inside the goal
+            slack, slopes = np.ones((len(Z), 2)), np.zeros((len(Z), 2, Z.shape[2]))
         lengths = segment_lengths(segment_vectors(paths))
-        return _Values(
-            costs.sum(axis=1), gradient()[:, 1:], slack - self.margin, slopes(), costs, lengths
-        )
+        return _Values(costs.sum(axis=1), gradient()[:, 1:], slack, slopes, costs, lengths)
 
 
 @dataclass(eq=False)
@@ -206,7 +211,8 @@ def _free_coordinates(
     """Return which coordinates are not held by a bound they are pushed against."""
     at_lower = (Z <= objective.lower[rows]) & (lagrangian > 0)
     at_upper = (Z >= objective.upper[rows]) & (lagrangian < 0)
-    return ~(at_lower | at_upper)
+    free: BoolArray = np.logical_not(at_lower | at_upper)
+    return free
 
 
 def _search(
@@ -224,11 +230,13 @@ def _search(
     moved = np.zeros(len(Z), dtype=bool)
     pending = np.flatnonzero(wanted & (slope < 0))
     origin = Z.copy()
-    length, evaluations = 1.0, 0
+    length = np.ones(len(pending))
+    evaluations = 0
     for _ in range(HALVINGS):
         if len(pending) == 0:
             break
-        trial = objective.project(origin[pending] + length * step[pending], rows[pending])
+        ahead = length[:, None, None] * step[pending]
+        trial = objective.project(origin[pending] + ahead, rows[pending])
         fresh = objective.evaluate(trial, rows[pending])
         evaluations += len(pending)
         reached = fresh.cost + rho[pending] * fresh.violation
@@ -237,8 +245,11 @@ def _search(
         Z[pending[chosen]] = trial[chosen]
         values.put(pending[chosen], fresh, chosen)
         moved[pending[chosen]] = True
-        pending = pending[~accepted]
-        length *= 0.4
+        # The parabola through both values and the slope says how far the step should have been.
+        expected = length * slope[pending]
+        bend = np.maximum(reached - merit[pending] - expected, 1e-9 * np.abs(expected) + 1e-300)
+        shorter = length * np.clip(-0.5 * expected / bend, 0.1, 0.5)
+        pending, length = pending[~accepted], shorter[~accepted]
     return moved, evaluations
 
 
@@ -284,7 +295,8 @@ def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
     scale = 1e-9 * (np.abs(promise).max(axis=1) + 1e-300)
     shortfall = np.maximum(-reached - scale[:, None], 0.0).sum(axis=2)
     best = np.argmin(shortfall, axis=0)  # the first that meets both: fewest constraints at work
-    return candidates[best, np.arange(len(promise))]
+    chosen: FloatArray = candidates[best, np.arange(len(promise))]
+    return chosen
 
 
 def _chain_preconditioner(
@@ -355,6 +367,15 @@ class _Memory:
         self.changes = [array[rows] for array in self.changes]
         self.weights = [array[rows] for array in self.weights]
 
+    def _scale(self, chain: FloatArray, metric: Metric) -> FloatArray | float:
+        """Return, path by path, how much larger the true inverse was along the last step."""
+        if not self.steps:
+            return 1.0
+        change, weight = self.changes[-1], self.weights[-1]
+        expected = np.einsum("bmn,bmn->b", change, _precondition(change[None], chain, metric)[0])
+        ratio = 1.0 / np.maximum(weight * expected, 1e-300)
+        return np.where(weight > 0, np.clip(ratio, *SCALES), 1.0)[:, None, None]
+
     def apply(self, right: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
         """Return B^-1 times each right-hand side, shape `(sides, paths, waypoints, n)`."""
         q = right.copy()
@@ -364,7 +385,7 @@ class _Memory:
             share = weight * np.einsum("bmn,rbmn->rb", step, q)
             q -= share[:, :, None, None] * change
             shares.append(share)
-        r = _precondition(q, chain, metric)
+        r = _precondition(q, chain, metric) * self._scale(chain, metric)
         for (step, change, weight), share in zip(history, reversed(shares), strict=True):
             back = weight * np.einsum("bmn,rbmn->rb", change, r)
             r += (share - back)[:, :, None, None] * step

@@ -1,0 +1,224 @@
+"""Many rows: solved in chunks, in one process or several, with the same result."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray, IntArray
+from daace.exceptions import InvalidInput
+from daace.landscape.constraints import Constraints
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal, Posterior
+from daace.landscape.problem import Problem
+from daace.planners.base import Plan, Planner, one_thread
+
+if TYPE_CHECKING:
+    from daace.explain.explanation import Explanation
+
+#: Rows solved together. Part of the result (planners work on a chunk as one), hence a constant.
+CHUNK = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What all rows of a batch share; `goals` has one entry per target.
+
+    Rows with the same target share one `Goal` object, by which planners see what goes together.
+    """
+
+    planner: Planner
+    landscape: Landscape
+    goals: Sequence[Goal]
+    constraints: Constraints
+    posterior: Posterior | None
+
+    def problems(self, starts: FloatArray, goal_of: IntArray) -> list[Problem]:
+        """Return the problem of each model-space row; `goal_of` numbers the goals.
+
+        Raises:
+            InvalidInput: a row breaks the constraints; the message says which.
+        """
+        problems = []
+        for row, (start, goal) in enumerate(zip(starts, goal_of, strict=True)):
+            try:
+                problems.append(
+                    Problem(
+                        start=start,
+                        landscape=self.landscape,
+                        goal=self.goals[goal],
+                        constraints=self.constraints,
+                        posterior=self.posterior,
+                    )
+                )
+            except InvalidInput as error:
+                place = f"Row {row}: " if len(starts) > 1 else ""
+                raise InvalidInput(f"{place}{error}") from None
+        return problems
+
+    def solve(
+        self, starts: FloatArray, goal_of: IntArray, rngs: Sequence[np.random.Generator]
+    ) -> list[Plan]:
+        """Plan a path for each row of one chunk, on one thread."""
+        with one_thread():
+            return self.planner.solve_many(self.problems(starts, goal_of), rngs=rngs)
+
+
+def solve_rows(
+    question: Question,
+    starts: FloatArray,
+    goal_of: IntArray,
+    *,
+    seed: int,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> list[Plan]:
+    """Plan a path for each row, in order; the number of processes changes nothing but the time.
+
+    Args:
+        question: what the rows share.
+        starts: model-space rows.
+        goal_of: number of the goal of each row.
+        seed: each row has its own generator, spawned from it.
+        n_jobs: processes, as in joblib: -1 means all processors.
+        progress: show a bar on stderr, if that is a terminal.
+    """
+    rngs = np.random.default_rng(seed).spawn(len(starts))
+    parts = [slice(begin, begin + CHUNK) for begin in range(0, len(starts), CHUNK)]
+    chunks = [(starts[part], goal_of[part], rngs[part]) for part in parts]
+    results: Iterator[list[Plan]]
+    if n_jobs == 1 or len(chunks) <= 1:
+        results = (question.solve(*chunk) for chunk in chunks)
+    else:
+        from joblib import Parallel, delayed
+
+        batch = secrets.token_hex(8)
+        workers = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator", max_nbytes=None)
+        results = workers(delayed(_solve_in_worker)(batch, question, *chunk) for chunk in chunks)
+    plans: list[Plan] = []
+    with _Bar(len(starts), shown=progress and sys.stderr.isatty()) as bar:
+        for part in results:
+            plans += part
+            bar.advance(len(part))
+    return plans
+
+
+#: In a worker: the first copy of the question it got, by batch.
+_kept: dict[str, Question] = {}
+
+
+def _solve_in_worker(
+    batch: str,
+    question: Question,
+    starts: FloatArray,
+    goal_of: IntArray,
+    rngs: Sequence[np.random.Generator],
+) -> list[Plan]:
+    """Solve a chunk by the copy at hand, so that what its density caches serves all chunks."""
+    if batch not in _kept:
+        _kept.clear()
+        _kept[batch] = question
+    return _kept[batch].solve(starts, goal_of, rngs)
+
+
+class _Bar:
+    """A progress bar on stderr, or nothing."""
+
+    def __init__(self, total: int, *, shown: bool) -> None:
+        self._progress: Any = None
+        if shown:
+            from rich.console import Console
+            from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            columns = (*Progress.get_default_columns()[:-1], MofNCompleteColumn())
+            self._progress = Progress(
+                *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+            )
+            self._task = self._progress.add_task("Explaining", total=total)
+
+    def advance(self, rows: int) -> None:
+        if self._progress is not None:
+            self._progress.advance(self._task, rows)
+
+    def __enter__(self) -> _Bar:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Explanations of many rows, in their order.
+
+    Attributes:
+        explanations: one per row.
+        index: of the frame that was explained.
+
+    Example:
+        >>> from daace import GaussianMixture
+        >>> from daace.explain.explainer import Explainer
+        >>> density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+        >>> many = Explainer(density).explain_batch([[0.0], [1.0]], target="well")
+        >>> many.to_frame()["status"].tolist()
+        ['found', 'found']
+    """
+
+    explanations: tuple[Explanation, ...]
+    index: pd.Index
+
+    def __len__(self) -> int:
+        return len(self.explanations)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self.explanations)
+
+    @overload
+    def __getitem__(self, position: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, position: slice) -> Batch: ...
+    def __getitem__(self, position: int | slice) -> Explanation | Batch:
+        if isinstance(position, slice):
+            return Batch(self.explanations[position], self.index[position])
+        return self.explanations[position]
+
+    def __repr__(self) -> str:
+        return f"Batch(rows={len(self)}, found={sum(e.found for e in self)})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per explanation: outcome, then the counterfactual in user units.
+
+        The features are missing where no counterfactual was found. Where a feature has the name
+        of a column of the outcome, the latter is called 'explanation_...'.
+        """
+        features = list(self.explanations[0].path.columns) if self.explanations else []
+        outcome = {
+            "status": [str(e.status) for e in self],
+            "found": np.array([e.found for e in self], dtype=bool),
+            "current": [e.current for e in self],
+            "target": [e.target for e in self],
+            "cost": np.array([e.cost for e in self], dtype=np.float64),
+            "log_prob": np.array([e.log_prob for e in self], dtype=np.float64),
+            "posterior": np.array([e.posterior for e in self], dtype=np.float64),
+            "steps": np.array([e.steps for e in self], dtype=np.int64),
+        }
+        columns = {
+            f"explanation_{name}" if name in features else name: column
+            for name, column in outcome.items()
+        }
+        ends = [
+            e.path.iloc[-1].to_numpy() if e.found else np.full(len(features), np.nan) for e in self
+        ]
+        values = pd.DataFrame(
+            np.reshape(ends, (len(self), len(features))), columns=features, index=self.index
+        )
+        return pd.concat([pd.DataFrame(columns, index=self.index), values], axis=1)

@@ -1,0 +1,369 @@
+"""The front door: learn a density once, then ask what would have to change."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import KW_ONLY, asdict, dataclass, is_dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray, IntArray
+from daace.data.table import Table, quote
+from daace.density.base import ConditionalDensity, check_choice
+from daace.exceptions import DaaceError, InvalidInput, ModelFileError
+from daace.explain.batch import Batch, Question, solve_rows
+from daace.explain.classifier import ClassifierPosterior
+from daace.explain.explanation import Explanation
+from daace.explain.persistence import read_model, reason, write_model
+from daace.explain.provenance import Provenance
+from daace.explain.registry import LEARNED, density_class
+from daace.landscape.constraints import Constraints
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal, Posterior
+from daace.planners.base import Planner
+from daace.planners.optimizer import PathOptimizer
+
+
+def fit(table: Table, density: str | ConditionalDensity = "linear-gaussian") -> Explainer:
+    """Learn the density of a table and return an explainer with the default settings.
+
+    Args:
+        table: rows with their class.
+        density: 'linear-gaussian', 'kde', 'realnvp', or a density of your own; one that is
+            fitted already is used as it is.
+
+    Raises:
+        InvalidInput: the density is unknown, or fitted on other columns.
+        MissingDependency: the density needs a package that is not installed.
+
+    Example:
+        >>> from daace import load_table
+        >>> fit(load_table("iris")).density.kind
+        'linear-gaussian'
+    """
+    if not isinstance(table, Table):
+        raise InvalidInput(
+            f"'table' must be a daace.Table. Got {type(table).__name__}: "
+            "make one with daace.Table.from_frame(frame, target=...)."
+        )
+    if isinstance(density, str):
+        check_choice("density", density, LEARNED)
+        density = density_class(density)()
+    if not isinstance(density, ConditionalDensity):
+        raise InvalidInput(
+            f"'density' must be one of {quote(LEARNED)} or a ConditionalDensity. "
+            f"Got {type(density).__name__}."
+        )
+    if hasattr(density, "standardizer_"):
+        if set(density.features_) != set(table.features):
+            others = sorted(set(density.features_) ^ set(table.features))
+            raise InvalidInput(
+                f"'density' must have the features of the table. They differ in {quote(others)}."
+            )
+        return Explainer(density)
+    if not hasattr(density, "fit"):
+        raise InvalidInput(
+            f"'density' must have a method 'fit'. {type(density).__name__} has none."
+        )
+    return Explainer(density.fit(table))
+
+
+def load(path: str | os.PathLike[str], classifier: Any = None) -> Explainer:
+    """Read an explainer that `Explainer.save` wrote.
+
+    Args:
+        path: the model file.
+        classifier: judge of the class; model files never hold one.
+
+    Raises:
+        ModelFileError: the file is damaged, hostile, or of another version.
+    """
+    density, settings = read_model(path)
+    try:
+        numbers = {
+            name: float(settings[name]) for name in ("penalty", "plausibility", "min_posterior")
+        }
+        planner, rules = settings["planner"], settings["constraints"]
+        if planner is not None:
+            planner = PathOptimizer(**{**planner, "vertices": tuple(planner["vertices"])})
+        explainer = Explainer(
+            density,
+            planner=planner,
+            scale=settings["scale"],
+            **numbers,
+            constraints=None if rules is None else Constraints(**rules),
+        )
+    except (DaaceError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"'{path}' holds wrong settings: {reason(error)}.") from None
+    if classifier is not None:
+        return replace(explainer, classifier=classifier)
+    if settings.get("classifier"):
+        warnings.warn(
+            f"'{path}' was saved with a classifier ({settings['classifier']}), which a model file "
+            "does not hold: the density judges the class now. Pass classifier=... to load.",
+            stacklevel=2,
+        )
+    return explainer
+
+
+@dataclass(frozen=True, eq=False)
+class Explainer:
+    """Answers "what would have to change?" over a density.
+
+    Args:
+        density: a fitted density.
+        planner: how to look for a path; `PathOptimizer()` when left out.
+        penalty: how much the path avoids implausible ground; 0 is the plain shortest way.
+        scale: of the landscape, 'relative' or the paper's 'nll'.
+        plausibility: how plausible the end must be, in standard deviations of log p above the
+            mean of the density's draws.
+        min_posterior: smallest probability of the target at the end.
+        constraints: what may change.
+        classifier: judges the class in place of the density; fitted, with `predict_proba`.
+
+    Example:
+        >>> from daace import GaussianMixture
+        >>> density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+        >>> Explainer(density, min_posterior=0.9).explain({"x1": 0.0}).target
+        'well'
+    """
+
+    density: ConditionalDensity
+    _: KW_ONLY
+    planner: Planner | None = None
+    penalty: float = 1.0
+    scale: Literal["relative", "nll"] = "relative"
+    plausibility: float = -0.5
+    min_posterior: float = 0.5
+    constraints: Constraints | None = None
+    classifier: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.density, ConditionalDensity):
+            raise InvalidInput(
+                f"'density' must be a ConditionalDensity. Got {type(self.density).__name__}: "
+                "daace.fit(table) learns one."
+            )
+        if not hasattr(self.density, "standardizer_"):
+            raise InvalidInput(
+                "'density' must be fitted: call its fit(table), or daace.fit(table)."
+            )
+        if not (self.planner is None or isinstance(self.planner, Planner)):
+            raise InvalidInput(f"'planner' must be a Planner. Got {type(self.planner).__name__}.")
+        if not (self.constraints is None or isinstance(self.constraints, Constraints)):
+            raise InvalidInput(
+                f"'constraints' must be a daace.Constraints. Got {type(self.constraints).__name__}."
+            )
+        rules = self.constraints.features() if self.constraints is not None else set()
+        unknown = sorted(rules - set(self.density.features_))
+        if unknown:
+            raise InvalidInput(
+                f"'constraints' must name features of the model. Got {quote(unknown)}."
+            )
+        Landscape(self.density, penalty=self.penalty, scale=self.scale)
+        Goal(None, plausibility=self.plausibility, min_posterior=self.min_posterior)
+        if self.classifier is not None:
+            ClassifierPosterior(self.classifier, self.density)
+
+    def explain(
+        self,
+        row: object,
+        *,
+        target: object = None,
+        penalty: float | None = None,
+        plausibility: float | None = None,
+        min_log_prob: float | None = None,
+        min_posterior: float | None = None,
+        constraints: Constraints | None = None,
+        planner: Planner | None = None,
+        time_limit: float | None = None,
+        seed: int = 0,
+    ) -> Explanation:
+        """Explain one row. Whatever is left out is as the explainer has it.
+
+        Args:
+            row: a Series, dict, one-row frame or array, in user units.
+            target: the class to reach; with two classes, the less probable one when left out.
+            penalty, plausibility, min_posterior, constraints, planner: as in the constructor.
+            min_log_prob: threshold of log p itself; overrides `plausibility`.
+            time_limit: seconds for the search.
+            seed: of the random generator.
+
+        Raises:
+            InvalidInput: the row, the target or a setting is not what was expected. That there
+                is no counterfactual is not an error: `found` is then false.
+        """
+        values = self.density.user_values(row)
+        if len(values) != 1:
+            raise InvalidInput(f"'row' must be one row. Got {len(values)}: use explain_batch.")
+        return self.explain_batch(
+            values,
+            target=target,
+            penalty=penalty,
+            plausibility=plausibility,
+            min_log_prob=min_log_prob,
+            min_posterior=min_posterior,
+            constraints=constraints,
+            planner=planner,
+            time_limit=time_limit,
+            seed=seed,
+        )[0]
+
+    def explain_batch(
+        self,
+        frame: object,
+        *,
+        target: object = None,
+        n_jobs: int = 1,
+        progress: bool = False,
+        penalty: float | None = None,
+        plausibility: float | None = None,
+        min_log_prob: float | None = None,
+        min_posterior: float | None = None,
+        constraints: Constraints | None = None,
+        planner: Planner | None = None,
+        time_limit: float | None = None,
+        seed: int = 0,
+    ) -> Batch:
+        """Explain every row of a frame, in its order.
+
+        Args:
+            frame: rows in user units, as a DataFrame or a two-dimensional array.
+            target: one class for all, or one per row.
+            n_jobs: processes, -1 for all processors. The answers are the same for any number.
+            progress: show a bar on stderr, if that is a terminal.
+            penalty, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
+                `explain`.
+            time_limit: seconds for each 32 rows.
+
+        Raises:
+            InvalidInput: as `explain`, before the search begins.
+        """
+        if not isinstance(n_jobs, int) or n_jobs == 0:
+            raise InvalidInput(f"'n_jobs' must be an integer other than 0. Got {n_jobs!r}.")
+        if not isinstance(seed, int | np.integer) or seed < 0:
+            raise InvalidInput(f"'seed' must be an integer of at least 0. Got {seed!r}.")
+        given: dict[str, Any] = {
+            "penalty": penalty,
+            "plausibility": plausibility,
+            "min_posterior": min_posterior,
+            "constraints": constraints,
+            "planner": planner,
+        }
+        used = replace(self, **{name: value for name, value in given.items() if value is not None})
+        values = self.density.user_values(frame)
+        starts = self.density.standardizer_.transform(values)
+        classes, goal_of = np.unique(used._targets(target, starts), return_inverse=True)
+        question = used._question(classes, min_log_prob, time_limit)
+        problems = question.problems(starts, goal_of)
+        plans = solve_rows(
+            question, starts, goal_of, seed=int(seed), n_jobs=n_jobs, progress=progress
+        )
+        explanations = tuple(
+            Explanation.of(
+                problem,
+                plan,
+                values=row,
+                provenance=Provenance.of(
+                    problem,
+                    plan,
+                    planner=question.planner,
+                    classifier=self.classifier,
+                    seed=int(seed),
+                ),
+            )
+            for problem, plan, row in zip(problems, plans, values, strict=True)
+        )
+        index = frame.index if isinstance(frame, pd.DataFrame) else pd.RangeIndex(len(values))
+        return Batch(explanations, index)
+
+    def save(self, path: str | os.PathLike[str], include_rows: bool = False) -> None:
+        """Write a model file: density and settings, but no classifier and no training row.
+
+        Args:
+            path: where to; an existing file is replaced as a whole or not at all.
+            include_rows: write a density that is made of training rows (a KDE) all the same.
+
+        Raises:
+            PrivacyError: the file would hold training rows.
+            OSError: the file cannot be written.
+        """
+        kept = self.planner if type(self.planner) is PathOptimizer else None
+        if self.planner is not kept:
+            warnings.warn(
+                f"A model file does not hold a {type(self.planner).__name__}: the loaded explainer "
+                "uses PathOptimizer. Pass planner=... to explain.",
+                stacklevel=2,
+            )
+        settings = {
+            "penalty": self.penalty,
+            "scale": self.scale,
+            "plausibility": self.plausibility,
+            "min_posterior": self.min_posterior,
+            "constraints": None if self.constraints is None else asdict(self.constraints),
+            "planner": None if kept is None else {**asdict(kept), "vertices": kept.tried},
+            "classifier": None if self.classifier is None else type(self.classifier).__name__,
+        }
+        write_model(path, self.density, settings, include_rows=include_rows)
+
+    # How --------------------------------------------------------------------------------------
+
+    def _posterior(self) -> Posterior | None:
+        """Return the judge of the class, if it is not the density."""
+        if self.classifier is None:
+            return None
+        return ClassifierPosterior(self.classifier, self.density)
+
+    def _targets(self, target: object, starts: FloatArray) -> IntArray:
+        """Return the class index that each row shall reach."""
+        density, rows = self.density, len(starts)
+        if target is None:
+            if len(density.classes_) != 2:
+                raise InvalidInput(
+                    f"'target' must be given, as there are {len(density.classes_)} classes: "
+                    f"{quote(density.classes_.tolist(), limit=20)}."
+                )
+            judge = self._posterior() or density
+            least: IntArray = judge.log_posterior(starts).argmin(axis=1)
+            return least
+        several = isinstance(target, list | tuple | np.ndarray | pd.Series | pd.Index)
+        labels = list(target) if several else [target] * rows  # type: ignore[call-overload]
+        if len(labels) != rows:
+            raise InvalidInput(
+                f"'target' must be one class, or one per row ({rows}). Got {len(labels)}."
+            )
+        return np.array([density.class_index(label) for label in labels], dtype=np.intp)
+
+    def _question(
+        self, classes: IntArray, min_log_prob: float | None, time_limit: float | None
+    ) -> Question:
+        """Return what the rows share, with a goal for each class of `classes`."""
+        planner = PathOptimizer() if self.planner is None else self.planner
+        return Question(
+            planner=planner if time_limit is None else _limited(planner, time_limit),
+            landscape=Landscape(self.density, penalty=self.penalty, scale=self.scale),
+            goals=tuple(
+                Goal(
+                    self.density.classes_[k].item(),
+                    plausibility=self.plausibility,
+                    min_log_prob=min_log_prob,
+                    min_posterior=self.min_posterior,
+                )
+                for k in classes
+            ),
+            constraints=Constraints() if self.constraints is None else self.constraints,
+            posterior=self._posterior(),
+        )
+
+
+def _limited(planner: Any, time_limit: float) -> Planner:
+    """Return the planner with another time limit."""
+    if not (is_dataclass(planner) and hasattr(planner, "time_limit")):
+        raise InvalidInput(
+            f"'time_limit' must be left out: a {type(planner).__name__} knows no time limit."
+        )
+    limited: Planner = replace(planner, time_limit=time_limit)  # type: ignore[type-var, assignment]
+    return limited

@@ -1,0 +1,272 @@
+"""A plan in the user's units and words: the one object that text, tables and plots consume."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.advice import relaxed_thresholds
+from daace.explain.encoding import dump_json
+from daace.explain.files import write_atomically
+from daace.explain.provenance import Provenance
+from daace.explain.record import parse_record, to_record
+from daace.landscape.problem import Problem
+from daace.planners.base import Plan, Status
+
+if TYPE_CHECKING:
+    from daace.explain.plots import Plot
+
+Label = str | int | bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Explanation:
+    """What would have to change, and how to get there.
+
+    Attributes:
+        status: how the search ended; true when a counterfactual was found.
+        current: the most probable class at the start.
+        target: the class asked for.
+        path: waypoints in user units; the first row is the start, the last the counterfactual.
+            The start only, when none was found.
+        profile: for each waypoint `log_prob` (model space), `plausibility` (the same in standard
+            deviations from the mean of the density's draws, the unit of the argument
+            `plausibility`), `percentile` (share of draws that are less plausible) and
+            `posterior` (probability of the target).
+        cost: of the path; infinite when none was found.
+        relax: when none was found, thresholds that would do, each alone, by argument name.
+        sd: standard deviation of each feature, in user units.
+        units: unit by feature name, where known.
+        provenance: settings, seed, version.
+        density: for plots of the landscape; not part of the JSON.
+
+    Example:
+        >>> from daace import GaussianMixture
+        >>> from daace.explain.explainer import Explainer
+        >>> density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+        >>> e = Explainer(density).explain([0.0], target="well")
+        >>> e.found, e.counterfactual.round().to_dict()
+        (True, {'x1': 3.0})
+    """
+
+    status: Status
+    current: Label
+    target: Label
+    path: pd.DataFrame
+    profile: pd.DataFrame
+    cost: float
+    relax: Mapping[str, float]
+    sd: FloatArray
+    units: Mapping[str, str]
+    provenance: Provenance
+    density: ConditionalDensity | None = None
+
+    @classmethod
+    def of(
+        cls, problem: Problem, plan: Plan, *, values: FloatArray, provenance: Provenance
+    ) -> Explanation:
+        """Put a plan into the user's units.
+
+        Args:
+            problem: what was asked.
+            plan: the answer, in model space.
+            values: the user's row, which the path begins with, verbatim.
+            provenance: where the answer comes from.
+        """
+        density, region = problem.landscape.density, problem.region
+        judge = density if problem.posterior is None else problem.posterior
+        # One row at a time, as the goal is checked: BLAS rounds differently in a batch.
+        rows = [row[None] for row in plan.waypoints]
+        log_prob = np.array([density.log_prob(row)[0] for row in rows])
+        shares = np.exp([judge.log_posterior(row)[0] for row in rows])
+        draws = density.draws_
+        profile = pd.DataFrame(
+            {
+                "log_prob": log_prob,
+                "plausibility": (log_prob - draws.mean) / draws.sd,
+                "percentile": [draws.percentile(value) for value in log_prob],
+                "posterior": shares[:, region.index],
+            }
+        ).rename_axis("waypoint")
+        return cls(
+            status=plan.status,
+            current=judge.classes_[int(np.argmax(shares[0]))].item(),
+            target=judge.classes_[region.index].item(),
+            path=user_path(problem, plan.waypoints, values),
+            profile=profile,
+            cost=plan.cost,
+            relax=relaxed_thresholds(problem, plan),
+            sd=density.standardizer_.scale.copy(),
+            units=dict(density.units_),
+            provenance=provenance,
+            density=density,
+        )
+
+    # What was found ---------------------------------------------------------------------------
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a counterfactual."""
+        return bool(self.status)
+
+    @property
+    def counterfactual(self) -> pd.Series | None:
+        """The last waypoint, in user units; None when none was found."""
+        return self.path.iloc[-1].rename("counterfactual") if self.found else None
+
+    @property
+    def log_prob(self) -> float:
+        """Log-density of the counterfactual (model space); of the start when none was found."""
+        return float(self.profile["log_prob"].iloc[-1])
+
+    @property
+    def posterior(self) -> float:
+        """Probability of the target at the counterfactual; at the start when none was found."""
+        return float(self.profile["posterior"].iloc[-1])
+
+    @property
+    def steps(self) -> int:
+        """Number of steps from the start to the counterfactual."""
+        return len(self.path) - 1
+
+    def changes(self, step: int | None = None) -> pd.DataFrame:
+        """Return the features that change, in order of size: all the way, or in one step.
+
+        Args:
+            step: 1 is the first step; the whole way when left out.
+
+        Returns:
+            feature, from, to, change (user units) and change_sd (standard deviations).
+        """
+        if step is not None and not 1 <= step <= self.steps:
+            raise InvalidInput(f"'step' must be between 1 and {self.steps}. Got {step!r}.")
+        begin, end = (0, -1) if step is None else (step - 1, step)
+        before, after = self.path.iloc[begin].to_numpy(), self.path.iloc[end].to_numpy()
+        frame = pd.DataFrame(
+            {
+                "feature": list(self.path.columns),
+                "from": before,
+                "to": after,
+                "change": after - before,
+                "change_sd": (after - before) / self.sd,
+            }
+        )
+        frame = frame[frame["change"] != 0]
+        order = np.argsort(-frame["change_sd"].abs().to_numpy(), kind="stable")
+        return frame.iloc[order].reset_index(drop=True)
+
+    # In words and pictures --------------------------------------------------------------------
+
+    def describe(self, *, features: int = 5) -> str:
+        """Return the steps as text.
+
+        Args:
+            features: largest changes to name in each step.
+        """
+        from daace.explain.words import describe
+
+        return describe(self, features=features)
+
+    def __repr__(self) -> str:
+        return (
+            f"Explanation(status='{self.status}', current={self.current!r}, "
+            f"target={self.target!r}, steps={self.steps}, cost={self.cost:.4g})"
+        )
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def plot(
+        self,
+        kind: Literal["overview", "steps", "landscape"] = "overview",
+        *,
+        features: tuple[str, str] | None = None,
+    ) -> Plot:
+        """Draw the path, as a matplotlib figure of its own (pyplot is not touched).
+
+        Args:
+            kind: 'steps' shows each feature along the path; 'landscape' the terrain under two
+                features; 'overview' both. An explanation read from JSON knows no density:
+                'overview' is then the steps alone.
+            features: the two features of the landscape; the most changed when left out.
+        """
+        from daace.explain.plots import draw
+
+        return draw(self, kind, features=features)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return a self-contained HTML page, and write it where a path is given.
+
+        Raises:
+            OSError: the file cannot be written; an older one stays whole.
+        """
+        from daace.explain.report import render
+
+        page = render(self)
+        if path is not None:
+            write_atomically(path, page)
+        return page
+
+    def _repr_html_(self) -> str:
+        from daace.explain.report import render_fragment
+
+        return render_fragment(self)
+
+    # JSON -------------------------------------------------------------------------------------
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return all but the density as JSON; `from_json` gives back the same numbers."""
+        return dump_json(to_record(self), indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str, *, density: ConditionalDensity | None = None) -> Explanation:
+        """Read what `to_json` wrote.
+
+        Args:
+            text: JSON.
+            density: the density of the explanation, where its landscape shall be plotted.
+
+        Raises:
+            InvalidInput: the text is not such JSON, or of another version of the schema.
+        """
+        return cls(**parse_record(text), density=density)
+
+
+def user_path(problem: Problem, waypoints: FloatArray, values: FloatArray) -> pd.DataFrame:
+    """Return waypoints in user units, with what the user gave kept to the last bit.
+
+    The start, and every value that the path leaves alone, is copied from the user's row; rounding
+    on the way back from model space crosses no bound and turns no direction.
+
+    Args:
+        problem: knows the constraints.
+        waypoints: model space.
+        values: the user's row.
+    """
+    density, constraints = problem.landscape.density, problem.constraints
+    user = density.standardizer_.inverse(waypoints)
+    user = np.where(waypoints == problem.x, values, user)
+    position = {name: j for j, name in enumerate(density.features_)}
+    for feature in constraints.fixed:
+        user[:, position[feature]] = values[position[feature]]
+    for feature, bound in constraints.lower.items():
+        j = position[feature]
+        user[1:, j] = np.maximum(user[1:, j], bound)
+    for feature, bound in constraints.upper.items():
+        j = position[feature]
+        user[1:, j] = np.minimum(user[1:, j], bound)
+    for feature in constraints.only_up:
+        j = position[feature]
+        user[:, j] = np.maximum.accumulate(user[:, j])
+    for feature in constraints.only_down:
+        j = position[feature]
+        user[:, j] = np.minimum.accumulate(user[:, j])
+    return pd.DataFrame(user, columns=list(density.features_)).rename_axis("waypoint")

@@ -1,0 +1,43 @@
+"""Writing files so that nothing is lost: all of the new content, or all of the old."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from pathlib import Path
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes | str) -> None:
+    """Write a file through a temporary one beside it.
+
+    Whatever happens on the way, a reader sees either the old file or the new one, complete. A
+    link keeps pointing where it points; a device or pipe is written directly.
+
+    Raises:
+        OSError: the file cannot be written; the old one is as it was.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    place = Path(os.path.realpath(path))
+    temporary = place.with_name(f".{place.name[:40]}.{secrets.token_hex(4)}.tmp")
+    try:
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if place.exists() and not place.is_file():
+            place.write_bytes(data)
+            return
+        if place.exists() and not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if place.exists():
+                temporary.chmod(place.stat().st_mode & 0o777)
+            os.replace(temporary, place)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:  # name the file that was asked for, not the temporary one
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None

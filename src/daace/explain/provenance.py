@@ -1,0 +1,105 @@
+"""Where an answer comes from: enough to ask the same question again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, Self
+
+from daace.landscape.problem import Problem
+from daace.planners.base import Plan, Planner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Versions, settings and effort behind an explanation.
+
+    Attributes:
+        version: of this package.
+        density: kind of density.
+        planner: the planner and its settings.
+        classifier: name of the classifier that judged the class, if it was not the density.
+        penalty, scale: of the landscape.
+        plausibility: as asked, in standard deviations of log p; None if `min_log_prob` was given.
+        min_log_prob, min_posterior: thresholds of the goal.
+        constraints: fields of `Constraints`.
+        seed: of the random generator.
+        seconds, evaluations: what the search took; rows of a batch are searched for together.
+    """
+
+    version: str
+    density: str
+    planner: str
+    classifier: str | None
+    penalty: float
+    scale: str
+    plausibility: float | None
+    min_log_prob: float
+    min_posterior: float
+    constraints: Mapping[str, Any]
+    seed: int
+    seconds: float
+    evaluations: int
+
+    @classmethod
+    def of(
+        cls, problem: Problem, plan: Plan, *, planner: Planner, classifier: object, seed: int
+    ) -> Self:
+        """Collect what led from a problem to a plan."""
+        from daace import __version__
+
+        landscape, goal = problem.landscape, problem.goal
+        return cls(
+            version=__version__,
+            density=landscape.density.kind or type(landscape.density).__name__,
+            planner=describe_planner(planner),
+            classifier=None if classifier is None else type(classifier).__name__,
+            penalty=float(landscape.penalty),
+            scale=landscape.scale,
+            plausibility=None if goal.min_log_prob is not None else float(goal.plausibility),
+            min_log_prob=problem.region.min_log_prob,
+            min_posterior=float(goal.min_posterior),
+            constraints=asdict(problem.constraints),
+            seed=seed,
+            seconds=plan.seconds,
+            evaluations=plan.evaluations,
+        )
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Rebuild from `dataclasses.asdict` that went through JSON.
+
+        Raises:
+            ValueError: entries are missing or unknown.
+        """
+        if set(record) != {entry.name for entry in fields(cls)}:
+            raise ValueError("the provenance has other entries")
+        plausibility = record["plausibility"]
+        return cls(
+            version=str(record["version"]),
+            density=str(record["density"]),
+            planner=str(record["planner"]),
+            classifier=None if record["classifier"] is None else str(record["classifier"]),
+            penalty=float(record["penalty"]),
+            scale=str(record["scale"]),
+            plausibility=None if plausibility is None else float(plausibility),
+            min_log_prob=float(record["min_log_prob"]),
+            min_posterior=float(record["min_posterior"]),
+            constraints=dict(record["constraints"]),
+            seed=int(record["seed"]),
+            seconds=float(record["seconds"]),
+            evaluations=int(record["evaluations"]),
+        )
+
+
+def describe_planner(planner: Any) -> str:
+    """Return a planner's name and its settings, but not the rows it may hold."""
+    settings: dict[str, Any] = {}
+    if is_dataclass(planner):
+        settings = {entry.name: getattr(planner, entry.name) for entry in fields(planner)}
+    simple = [
+        f"{name}={value!r}"
+        for name, value in settings.items()
+        if value is None or isinstance(value, int | float | str | tuple)
+    ]
+    return f"{type(planner).__name__}({', '.join(simple)})"

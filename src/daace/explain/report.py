@@ -1,0 +1,200 @@
+"""An explanation as one HTML page: no scripts, no requests, fit to print and to send."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from daace.explain.words import (
+    advice,
+    format_change,
+    format_sd,
+    headline,
+    percent,
+    percent_of_cases,
+    smaller_changes,
+    step_name,
+    waypoint_summary,
+)
+
+if TYPE_CHECKING:
+    from daace.explain.explanation import Explanation
+    from daace.explain.plots import Plot
+
+STYLE = """
+.daace { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: #222;
+         background: #fff; max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem; }
+.daace h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; overflow-wrap: anywhere; }
+.daace h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
+.daace h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
+.daace h3 small { font-weight: normal; color: #555; margin-left: .5rem; }
+.daace .cards { display: flex; flex-wrap: wrap; gap: .75rem; margin: 0; }
+.daace .cards div { flex: 1 1 11rem; border: 1px solid #ddd; border-radius: .5rem;
+                    padding: .6rem .9rem; }
+.daace .cards dt { color: #555; font-size: .85rem; overflow-wrap: anywhere; }
+.daace .cards dd { margin: 0; font-size: 1.25rem; font-weight: 600; }
+.daace .advice { border-left: .3rem solid #D55E00; background: #fdf4ee; padding: .6rem 1rem; }
+.daace table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+.daace th, .daace td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #eee; }
+.daace th { color: #555; font-weight: 600; font-size: .85rem; border-color: #bbb; }
+.daace th:first-child, .daace td:first-child { text-align: left; overflow-wrap: anywhere; }
+.daace .settings td { text-align: left; overflow-wrap: anywhere; }
+.daace .settings td:first-child { color: #555; width: 12rem; }
+.daace img { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
+.daace p.note { color: #555; font-size: .85rem; margin: .3rem 0; }
+@media print { .daace { max-width: none; padding: 0; font-size: 11px; }
+  .daace tr, .daace img, .daace .cards { break-inside: avoid; }
+  .daace h2, .daace h3 { break-after: avoid; } }
+"""
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>body {{ margin: 0; background: #fff; }}{style}</style>
+</head>
+<body>
+<main class="daace">
+{body}
+</main>
+</body>
+</html>
+"""
+
+#: Changes named in each step; the table of all changes names the rest.
+PER_STEP = 8
+
+
+def render(e: Explanation) -> str:
+    """Return the whole page."""
+    title = escape(headline(e))
+    body = [_summary(e), _glance(e), _steps(e), _landscape(e), _changes(e), _settings(e)]
+    return PAGE.format(title=title, style=STYLE, body="\n".join(part for part in body if part))
+
+
+def render_fragment(e: Explanation) -> str:
+    """Return outcome and steps, without plots, for a notebook's output cell."""
+    return f'<style>{STYLE}</style><div class="daace">{_summary(e)}{_steps(e)}</div>'
+
+
+def _summary(e: Explanation) -> str:
+    cards = [
+        (
+            f"Probability of '{e.target}'",
+            _way([percent(share) for share in e.profile["posterior"]]),
+        ),
+        (
+            "More plausible than",
+            _way([percent_of_cases(p) for p in e.profile["percentile"]]) + " of cases",
+        ),
+    ]
+    if e.found:
+        cards += [("Steps", str(e.steps)), ("Cost of the way", f"{e.cost:.3g}")]
+    shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in cards)
+    hint = ""
+    if not e.found:
+        hint = f'<p class="advice">{"<br>".join(escape(line) for line in advice(e))}</p>'
+    meaning = (
+        "Cases are what the model expects to see: a state that is more plausible than few of them "
+        "is an unusual one. Changes are also given in standard deviations (sd) of each feature."
+    )
+    return (
+        f'<h1>{escape(headline(e))}</h1>\n{hint}<dl class="cards">{shown}</dl>\n'
+        f'<p class="note">{meaning}</p>'
+    )
+
+
+def _way(values: list[str]) -> str:
+    return values[0] if len(values) == 1 else f"{values[0]} → {values[-1]}"
+
+
+def _steps(e: Explanation) -> str:
+    if e.steps == 0:
+        return ""
+    parts = ["<h2>How to get there</h2>"]
+    for step in range(1, e.steps + 1):
+        changes = e.changes(step)
+        state = waypoint_summary(e, step)
+        parts.append(f"<h3>{escape(step_name(e, step))}<small>{escape(state)}</small></h3>")
+        parts.append(_table(e, changes.head(PER_STEP)))
+        rest = smaller_changes(changes, PER_STEP)
+        parts.append(f'<p class="note">{escape(rest)}</p>' if rest else "")
+    return "\n".join(parts)
+
+
+def _changes(e: Explanation) -> str:
+    changes = e.changes()
+    if changes.empty:
+        return ""
+    same = len(e.path.columns) - len(changes)
+    note = f'<p class="note">{same} features keep their value.</p>' if same else ""
+    return f"<h2>From start to counterfactual</h2>\n{_table(e, changes)}\n{note}"
+
+
+def _table(e: Explanation, changes: pd.DataFrame) -> str:
+    rows = []
+    for name, before, after, _, size in changes.itertuples(index=False):
+        old, new = format_change(e, name, before, after)
+        cells = (name, old, new, format_sd(size))
+        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    head = "<tr><th>feature</th><th>from</th><th>to</th><th>change</th></tr>"
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _glance(e: Explanation) -> str:
+    if e.steps == 0:
+        return ""
+    picture = _image(e.plot("steps"), "Each feature from the start to the counterfactual")
+    return f"<h2>At a glance</h2>\n{picture}"
+
+
+def _landscape(e: Explanation) -> str:
+    if e.density is None:
+        return ""
+    picture = _image(e.plot("landscape"), "The path over the landscape of two features")
+    meaning = "White ground is where cases are common, grey where they are rare."
+    return f'<h2>The landscape</h2>\n<p class="note">{meaning}</p>\n{picture}'
+
+
+def _image(figure: Plot, text: str) -> str:
+    data = base64.b64encode(figure.to_svg()).decode("ascii")
+    return f'<img alt="{escape(text)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _settings(e: Explanation) -> str:
+    p = e.provenance
+    rules = {name: rule for name, rule in p.constraints.items() if rule}
+    rows: dict[str, Any] = {
+        "status": e.status,
+        "plausibility": "set by min_log_prob" if p.plausibility is None else p.plausibility,
+        "min_log_prob": f"{p.min_log_prob:.6g}",
+        "min_posterior": p.min_posterior,
+        "penalty": p.penalty,
+        "scale": p.scale,
+        "constraints": "; ".join(f"{name}: {_rule(rule)}" for name, rule in rules.items())
+        or "none",
+        "density": p.density,
+        "class judged by": p.classifier or "the density",
+        "planner": p.planner,
+        "seed": p.seed,
+        "search": f"{p.seconds:.2f} s, {p.evaluations:,} paths evaluated",
+        "daace": p.version,
+    }
+    cells = "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
+        for name, value in rows.items()
+    )
+    return f'<h2>Settings</h2>\n<table class="settings"><tbody>{cells}</tbody></table>'
+
+
+def _rule(rule: Any) -> str:
+    if isinstance(rule, dict):
+        return ", ".join(f"{name} {value:g}" for name, value in rule.items())
+    return ", ".join(map(str, rule))

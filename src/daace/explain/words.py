@@ -1,0 +1,192 @@
+"""An explanation as text: the steps a person would read out, in original units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from daace.explain.explanation import Explanation
+
+
+def describe(e: Explanation, *, features: int = 5) -> str:
+    """Return the explanation as text: outcome, then each step with its largest changes."""
+    lines = [headline(e), ""]
+    lines.append(f"Start: {waypoint_summary(e, 0)}")
+    if not e.found:
+        lines += ["", *advice(e)]
+    for step in range(1, e.steps + 1):
+        lines += ["", f"{step_name(e, step)}: {waypoint_summary(e, step)}"]
+        lines += step_table(e, e.changes(step), features)
+    if e.steps > 1:
+        lines += ["", "All in all:", *step_table(e, e.changes(), features)]
+    return "\n".join(lines)
+
+
+def headline(e: Explanation) -> str:
+    """Return the outcome in one sentence."""
+    if e.status == "already_there":
+        return f"Nothing has to change: '{e.target}' is reached already."
+    if not e.found:
+        return f"No way from '{e.current}' to '{e.target}' was found ({e.status})."
+    count = "one step" if e.steps == 1 else f"{e.steps} steps"
+    origin = f"From '{e.current}' to '{e.target}'"
+    if e.current == e.target:
+        origin = f"To a more certain or more plausible '{e.target}'"
+    return f"{origin} in {count} (cost {e.cost:.3g})."
+
+
+def advice(e: Explanation) -> list[str]:
+    """Return what was asked, and what to relax so that a path can be found; one entry a line."""
+    asked = e.provenance
+    if asked.plausibility is None:
+        plausible = f"min_log_prob {asked.min_log_prob:.4g}"
+    else:
+        plausible = f"plausibility {asked.plausibility:g}"
+    lines = [f"Asked for: {plausible} and min_posterior {asked.min_posterior:g}."]
+    if e.status == "timeout":
+        lines.append("The time limit was over before a path was found: raise 'time_limit'.")
+    options = [f"lower '{name}' to {value:g}" for name, value in e.relax.items()]
+    if any(asked.constraints.values()):
+        options.append("loosen the constraints")
+    if not e.relax:
+        options.insert(0, "lower both thresholds")
+    if e.status != "timeout" or e.relax:
+        lines.append(f"To find a path, {', or '.join(options)}.")
+    return lines
+
+
+def step_name(e: Explanation, waypoint: int) -> str:
+    """Return 'Start', 'Step 1', ... ; the last one says that it is the counterfactual."""
+    if waypoint == 0:
+        return "Start"
+    return f"Step {waypoint}" + (" (counterfactual)" if waypoint == e.steps else "")
+
+
+def waypoint_summary(e: Explanation, waypoint: int) -> str:
+    """Return the probability of the target and the plausibility of a waypoint."""
+    row = e.profile.iloc[waypoint]
+    return (
+        f"{percent(row['posterior'])} '{e.target}', "
+        f"more plausible than {percent_of_cases(row['percentile'])} of cases"
+    )
+
+
+def step_table(e: Explanation, changes: pd.DataFrame, features: int) -> list[str]:
+    """Return the largest changes as aligned lines, and how many more there are."""
+    if changes.empty:
+        return ["  nothing changes"]
+    shown = changes.head(features)
+    names = [shorten(name) for name in shown["feature"]]
+    rows = zip(shown["feature"], shown["from"], shown["to"], strict=True)
+    before, after = zip(*[format_change(e, *row) for row in rows], strict=True)
+    lines = [
+        f"  {name:<{_width(names)}}  {old:>{_width(before)}} -> {new:<{_width(after)}}"
+        f"  ({format_sd(size)})"
+        for name, old, new, size in zip(names, before, after, shown["change_sd"], strict=True)
+    ]
+    rest = smaller_changes(changes, features)
+    return [*lines, f"  {rest}"] if rest else lines
+
+
+def smaller_changes(changes: pd.DataFrame, features: int) -> str:
+    """Say how many changes there are beyond the largest ones; nothing if there are none."""
+    rest = len(changes) - features
+    if rest <= 0:
+        return ""
+    largest = float(changes["change_sd"].abs().iloc[features])
+    return f"and {rest} smaller change{'s' * (rest > 1)}, up to {format_sd(largest).lstrip('+')}"
+
+
+def format_change(e: Explanation, feature: str, before: float, after: float) -> tuple[str, str]:
+    """Return both values with their unit, with digits enough to tell them apart.
+
+    Values are given to about a hundredth of the feature's standard deviation, and finer where
+    the change is smaller than that.
+    """
+    sd = float(e.sd[list(e.path.columns).index(feature)])
+    step = abs(after - before)
+    grain = min(sd, 30 * step) if step > 0 else sd
+    unit = e.units.get(feature, "")
+    size = max(abs(before), abs(after))
+    old, new = (f"{format_number(value, grain, size)} {unit}".rstrip() for value in (before, after))
+    return old, new
+
+
+def format_number(value: float, grain: float, size: float) -> str:
+    """Return a number to about a hundredth of `grain`.
+
+    Args:
+        value: the number.
+        grain: what is a noticeable difference.
+        size: the largest number of its kind, which decides on the notation.
+
+    Example:
+        >>> format_number(1001.24, 351.9, 1001.24), format_number(2e12, 3e11, 2e12)
+        ('1,001', '2.000e+12')
+    """
+    decimals = 2 - math.floor(math.log10(grain)) if grain > 0 else 6
+    if size >= 1e9 or decimals > 7:
+        digits = math.floor(math.log10(size)) + decimals if size > 0 else 3
+        return f"{value:.{min(max(digits, 3), 12)}e}"
+    text = f"{value:,.{max(0, decimals)}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def format_sd(change: float) -> str:
+    """Return a change in standard deviations, signed.
+
+    Example:
+        >>> format_sd(-1.234), format_sd(0.0012)
+        ('-1.2 sd', '+0.001 sd')
+    """
+    return f"{change:+.1f} sd" if abs(change) >= 0.095 else f"{change:+.1g} sd"
+
+
+def percent(share: float) -> str:
+    """Return a probability in percent; no model is ever certain.
+
+    Example:
+        >>> percent(0.5), percent(0.0), percent(0.99999)
+        ('50%', '<0.1%', '>99.9%')
+    """
+    if share < 0.001:
+        return "<0.1%"
+    if share > 0.999:
+        return ">99.9%"
+    if 0.01 <= share <= 0.99:
+        return f"{100 * share:.0f}%"
+    return f"{100 * share:.1f}%"
+
+
+def percent_of_cases(percentile: float) -> str:
+    """Return a percentile of 10,000 draws, without claiming to know its last percent.
+
+    Example:
+        >>> percent_of_cases(35.2), percent_of_cases(100.0)
+        ('35%', 'over 99%')
+    """
+    if percentile < 1:
+        return "under 1%"
+    return "over 99%" if percentile > 99 else f"{percentile:.0f}%"
+
+
+def shorten(name: str, limit: int = 40) -> str:
+    """Cut the middle out of a long name, which keeps what tells it from its neighbours.
+
+    Example:
+        >>> shorten("a_very_long_name_of_a_column", 15)
+        'a_very_…_column'
+    """
+    name = " ".join(name.split())
+    if len(name) <= limit:
+        return name
+    head = limit // 2
+    return f"{name[:head]}…{name[len(name) - (limit - head - 1) :]}"
+
+
+def _width(texts: Sequence[str]) -> int:
+    return max(len(text) for text in texts)

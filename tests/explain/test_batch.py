@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daace import Constraints
+from daace.exceptions import InvalidInput
+from daace.explain import batch
+from daace.explain.explainer import Explainer
+
+
+@pytest.fixture
+def rows() -> pd.DataFrame:
+    grid = np.random.default_rng(3).normal(size=(70, 2))
+    return pd.DataFrame(grid, columns=["x1", "x2"], index=[f"p{i}" for i in range(70)])
+
+
+def records(many) -> list[str]:
+    """JSON without what the clock says."""
+    return [
+        dataclasses.replace(e, provenance=dataclasses.replace(e.provenance, seconds=0.0)).to_json()
+        for e in many
+    ]
+
+
+def test_order_and_index_are_kept(simple, rows):
+    many = simple.explain_batch(rows, target="well")
+    assert len(many) == 70
+    assert many.index.equals(rows.index)
+    for e, (_, row) in zip(many, rows.iterrows(), strict=True):
+        assert e.path.iloc[0].to_dict() == row.to_dict()
+    assert many[3].path.iloc[0].to_dict() == rows.iloc[3].to_dict()
+    assert [e.cost for e in many[2:5]] == [many[2].cost, many[3].cost, many[4].cost]
+    assert many[2:5].index.tolist() == ["p2", "p3", "p4"]
+    assert repr(many) == "Batch(rows=70, found=70)"
+
+
+def test_serial_is_parallel(mixture, rows):
+    explainer, rows = Explainer(mixture), rows.head(40)
+    serial = explainer.explain_batch(rows, target="well", seed=5)
+    parallel = explainer.explain_batch(rows, target="well", seed=5, n_jobs=2)
+    assert records(serial) == records(parallel)
+
+
+def test_chunks_do_not_depend_on_the_number_of_processes(simple, rows, monkeypatch):
+    sizes = []
+    solve = batch.Question.solve
+
+    def spy(self, starts, goal_of, rngs):
+        sizes.append(len(starts))
+        return solve(self, starts, goal_of, rngs)
+
+    monkeypatch.setattr(batch.Question, "solve", spy)
+    simple.explain_batch(rows, target="well")
+    assert sizes == [32, 32, 6]
+
+
+def test_each_row_has_its_own_generator(mixture, straight, rows):
+    seen = []
+
+    @dataclasses.dataclass(frozen=True)
+    class Recorder(type(straight)):
+        def solve(self, problem, *, rng):
+            seen.append(rng.random())
+            return super().solve(problem, rng=rng)
+
+    Explainer(mixture, planner=Recorder()).explain_batch(rows, target="well", seed=1)
+    expected = [rng.random() for rng in np.random.default_rng(1).spawn(70)]
+    assert seen == expected
+
+
+def test_one_target_per_row(simple):
+    many = simple.explain_batch([[0.0, 0.0], [4.0, 1.0], [0.0, 0.0]], target=["well", "ill", "ill"])
+    assert [e.target for e in many] == ["well", "ill", "ill"]
+    assert [str(e.status) for e in many] == ["found", "found", "already_there"]
+    with pytest.raises(InvalidInput, match=r"one per row \(1\). Got 2"):
+        simple.explain_batch([[0.0, 0.0]], target=["well", "ill"])
+
+
+def test_without_target_each_row_goes_to_the_other_class(simple):
+    many = simple.explain_batch([[0.0, 0.0], [4.0, 1.0]])
+    assert [e.target for e in many] == ["well", "ill"]
+
+
+def test_to_frame_has_outcome_and_counterfactual(simple, rows):
+    many = simple.explain_batch(rows.head(3), target="well", plausibility=0.2)
+    frame = many.to_frame()
+    assert list(frame.columns) == [
+        "status", "found", "current", "target", "cost", "log_prob", "posterior", "steps",
+        "x1", "x2",
+    ]  # fmt: skip
+    assert frame.index.tolist() == ["p0", "p1", "p2"]
+    assert frame["x1"].tolist() == [e.counterfactual["x1"] for e in many]
+    none = simple.explain_batch(rows.head(2), target="well", plausibility=50).to_frame()
+    assert none["status"].tolist() == ["goal_unreachable"] * 2
+    assert none[["x1", "x2"]].isna().all(axis=None)
+    assert np.isinf(none["cost"]).all()
+
+
+def test_a_feature_called_status_keeps_its_name(straight):
+    from daace import LinearGaussianNetwork, Table
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 50)
+    frame = pd.DataFrame({"status": rng.normal(size=100) + 3 * y, "class": y})
+    density = LinearGaussianNetwork().fit(Table.from_frame(frame, target="class"))
+    many = Explainer(density, planner=straight).explain_batch(frame.head(2))
+    result = many.to_frame()
+    assert result["explanation_status"].tolist() == ["found", "found"]
+    assert result["status"].tolist() == [e.counterfactual["status"] for e in many]
+
+
+def test_no_rows_give_an_empty_batch(simple):
+    many = simple.explain_batch(pd.DataFrame({"x1": [], "x2": []}, dtype=float), target="well")
+    assert len(many) == 0
+    assert len(many.to_frame()) == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame({"x1": [0.0]}), "Missing: 'x2'"),
+        (pd.DataFrame({"x1": [0.0], "x2": [0.0], "x3": [0.0]}), "Unknown: 'x3'"),
+        (pd.DataFrame({"x1": [0.0, np.nan], "x2": [0.0, 1.0]}), "missing values"),
+    ],
+)
+def test_bad_frames_are_refused_before_the_search(simple, frame, message):
+    with pytest.raises(InvalidInput, match=message):
+        simple.explain_batch(frame, target="well")
+
+
+def test_the_row_that_breaks_a_constraint_is_named(simple):
+    with pytest.raises(InvalidInput, match="Row 1: 'upper' must allow the start"):
+        simple.explain_batch(
+            [[0.0, 0.0], [2.0, 0.0]], target="well", constraints=Constraints(upper={"x1": 1.0})
+        )
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5])
+def test_n_jobs_is_checked(simple, n_jobs):
+    with pytest.raises(InvalidInput, match="'n_jobs' must be an integer other than 0"):
+        simple.explain_batch([[0.0, 0.0]], target="well", n_jobs=n_jobs)
+
+
+def test_progress_is_silent_in_a_pipe(simple, rows, capsys):
+    simple.explain_batch(rows, target="well", progress=True)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_shows_on_a_terminal(simple, rows, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    simple.explain_batch(rows, target="well", progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Explaining" in err
+
+
+def test_an_interrupt_goes_through_and_leaves_the_explainer_whole(simple, rows, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch.Question, "solve", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            simple.explain_batch(rows, target="well", progress=True)
+    assert simple.explain_batch(rows.head(2), target="well")[0].found

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daace.exceptions import InvalidInput
+from daace.explain.explanation import Explanation
+from daace.explain.words import percent
+
+
+def same(a: Explanation, b: Explanation) -> bool:
+    return a.to_json() == b.to_json()
+
+
+# What was found -----------------------------------------------------------------------------------
+
+
+def test_the_path_begins_with_the_row_verbatim(explanation, malignant):
+    row = malignant.loc[499].drop("class")
+    assert explanation.path.iloc[0].tolist() == row.tolist()
+    assert list(explanation.path.columns) == list(row.index)
+    assert explanation.path.index.tolist() == list(range(explanation.steps + 1))
+    pd.testing.assert_series_equal(
+        explanation.counterfactual, explanation.path.iloc[-1], check_names=False
+    )
+
+
+def test_numbers_of_the_counterfactual(explanation, explainer):
+    density = explainer.density
+    assert explanation.target == "benign"
+    assert explanation.current == "malignant"
+    assert explanation.profile["posterior"].iloc[0] < 0.001
+    joint = density.log_joint(density.to_model(explanation.path))
+    assert explanation.profile["log_prob"].to_numpy() == pytest.approx(
+        np.logaddexp.reduce(joint, axis=1), abs=1e-6
+    )
+    draws = density.draws_
+    plausibility = (explanation.log_prob - draws.mean) / draws.sd
+    assert explanation.profile["plausibility"].iloc[-1] == plausibility
+    assert explanation.profile["percentile"].iloc[-1] == draws.percentile(explanation.log_prob)
+
+
+def test_changes_are_ordered_by_size(explanation):
+    changes = explanation.changes()
+    assert list(changes.columns) == ["feature", "from", "to", "change", "change_sd"]
+    assert (np.diff(changes["change_sd"].abs()) <= 0).all()
+    first, last = explanation.path.iloc[0], explanation.path.iloc[-1]
+    for name, before, after, change, _ in changes.itertuples(index=False):
+        assert (before, after) == (first[name], last[name])
+        assert change == after - before
+    by_step = sum(
+        explanation.changes(step).set_index("feature")["change"]
+        for step in range(1, explanation.steps + 1)
+    )
+    whole = changes.set_index("feature")["change"]
+    assert by_step.reindex(whole.index).to_numpy() == pytest.approx(whole.to_numpy())
+
+
+def test_changes_of_a_step_that_is_not_there(explanation):
+    with pytest.raises(InvalidInput, match="'step' must be between 1 and"):
+        explanation.changes(99)
+
+
+def test_repr_is_one_line(simple):
+    text = repr(simple.explain([0.0, 0.0]))
+    assert text.startswith("Explanation(status='found', current='ill', target='well', steps=2, ")
+
+
+def test_none_found_is_a_status_not_an_exception(simple):
+    e = simple.explain([0.0, 0.0], target="well", plausibility=50)
+    assert (e.found, e.status, e.counterfactual, e.steps) == (False, "goal_unreachable", None, 0)
+    assert e.cost == math.inf
+    assert e.posterior == e.profile["posterior"].iloc[0] < 0.01
+    assert e.path.iloc[0].to_dict() == {"x1": 0.0, "x2": 0.0}
+
+
+# JSON ---------------------------------------------------------------------------------------------
+
+
+def test_json_round_trip_is_exact(explanation):
+    back = Explanation.from_json(explanation.to_json())
+    pd.testing.assert_frame_equal(back.path, explanation.path, check_exact=True)
+    pd.testing.assert_frame_equal(back.profile, explanation.profile, check_exact=True)
+    assert back.provenance.seconds == explanation.provenance.seconds
+    assert back.status is explanation.status
+    assert back.density is None
+    assert same(back, explanation)
+    assert back.describe() == explanation.describe()
+    pd.testing.assert_frame_equal(back.changes(), explanation.changes(), check_exact=True)
+
+
+def test_json_says_where_it_comes_from(explanation):
+    record = json.loads(explanation.to_json())
+    assert (record["schema"], record["schema_version"]) == ("daace.explanation", 1)
+    source = record["provenance"]
+    assert source["density"] == "linear-gaussian"
+    assert source["version"].count(".") >= 1
+    assert {"seed", "penalty", "scale", "min_posterior", "min_log_prob"} <= set(source)
+    assert {"seconds", "evaluations", "planner", "constraints", "classifier"} <= set(source)
+
+
+def test_json_has_no_bare_infinity(simple):
+    e = simple.explain([0.0, 0.0], target="well", plausibility=50)
+    text = e.to_json()
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    assert json.loads(text, parse_constant=refuse)["cost"] == "inf"
+    assert Explanation.from_json(text).cost == math.inf
+    assert same(Explanation.from_json(text), e)
+
+
+def test_json_of_strange_names(straight):
+    from daace import LinearGaussianNetwork, Table
+    from daace.explain.explainer import Explainer
+
+    rng = np.random.default_rng(0)
+    y = np.repeat(["jà", "<b>&"], 50)
+    name = 'größe "$x$"\n<script>'
+    frame = pd.DataFrame({name: rng.normal(size=100) + 4 * (y == "jà"), "class": y})
+    density = LinearGaussianNetwork().fit(
+        Table.from_frame(frame, target="class", units={name: "µm"})
+    )
+    e = Explainer(density, planner=straight).explain(frame.iloc[0])
+    assert same(Explanation.from_json(e.to_json()), e)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"schema": "x"}', "[" * 100_000, "NaN"])
+def test_what_is_not_such_json_is_refused(text):
+    with pytest.raises(InvalidInput, match=r"'text' must be JSON from Explanation\.to_json"):
+        Explanation.from_json(text)
+
+
+def test_another_schema_version_is_refused(explanation):
+    record = json.loads(explanation.to_json())
+    with pytest.raises(InvalidInput, match=r"version 1\. Got 'daace\.explanation' version 2"):
+        Explanation.from_json(json.dumps({**record, "schema_version": 2}))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"path": [[1.0, 2.0]]},
+        {"path": []},
+        {"sd": [1.0]},
+        {"profile": {}},
+        {"profile": 3},
+        {"status": "lost"},
+        {"provenance": {"seed": 1}},
+        {"cost": "much"},
+        {"cost": None},
+        {"features": ["a"]},
+        {"units": None},
+        {"target": [1]},
+    ],
+)
+def test_damaged_json_is_refused(explanation, damage):
+    record = {**json.loads(explanation.to_json()), **damage}
+    with pytest.raises(InvalidInput, match="must be a whole explanation"):
+        Explanation.from_json(json.dumps(record))
+
+
+# Words --------------------------------------------------------------------------------------------
+
+
+def test_text_names_outcome_and_steps(explanation):
+    text = str(explanation)
+    assert text == explanation.describe()
+    assert text.startswith(f"From 'malignant' to 'benign' in {explanation.steps} steps")
+    chance = percent(explanation.posterior)
+    assert f"Step {explanation.steps} (counterfactual): {chance} 'benign', more plausible" in text
+    assert "smaller changes" in text
+    largest = explanation.changes()["feature"].iloc[0]
+    assert largest in text
+    assert len(explanation.describe(features=30).splitlines()) > len(text.splitlines())
+
+
+def test_repr_html_is_a_fragment(explanation):
+    html = explanation._repr_html_()
+    assert "<html" not in html
+    assert "How to get there" in html
+
+
+def test_to_html_writes_what_it_returns(simple, tmp_path):
+    page = simple.explain([0.0, 0.0]).to_html(tmp_path / "why.html")
+    assert (tmp_path / "why.html").read_text(encoding="utf-8") == page
+    assert [p.name for p in tmp_path.iterdir()] == ["why.html"]
+
+
+def test_an_unwritable_page_leaves_the_old_one(simple, tmp_path):
+    explanation = simple.explain([0.0, 0.0])
+    old = tmp_path / "folder.html"
+    old.mkdir()
+    with pytest.raises(IsADirectoryError):
+        explanation.to_html(old)
+    with pytest.raises(FileNotFoundError):
+        explanation.to_html(tmp_path / "no" / "where.html")
+    assert [p.name for p in tmp_path.iterdir()] == ["folder.html"]

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from daace.explain.files import write_atomically
+
+
+def test_new_and_old_files_are_written_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    write_atomically(path, "one")
+    write_atomically(path, b"two")
+    assert path.read_text() == "two"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("broken", ["os.replace", "os.fsync"])
+def test_a_failure_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch, broken):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device", "/hidden/name")
+
+    monkeypatch.setattr(broken, fail)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        write_atomically(path, "new")
+    assert error.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_an_interrupt_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_errors_name_the_file_that_was_asked_for(tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        write_atomically(tmp_path / "no" / "a.txt", "x")
+    assert error.value.filename == str(tmp_path / "no" / "a.txt")
+    with pytest.raises(IsADirectoryError):
+        write_atomically(tmp_path, "x")
+
+
+def test_permissions_and_links_stay(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    link = tmp_path / "link.txt"
+    link.symlink_to(path)
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_device_is_written_to_not_replaced():
+    write_atomically(os.devnull, "x")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+
+from daace import Constraints, LinearGaussianNetwork, Table
+from daace.explain.explainer import Explainer
+from daace.explain.explanation import Explanation
+
+
+class Page(HTMLParser):
+    """Checks that tags match, and collects text and attributes."""
+
+    VOID = ("meta", "br", "img")
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "action")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+
+
+def test_the_page_says_it_all(explanation):
+    page = Page(explanation.to_html())
+    for text in ("From 'malignant' to 'benign'", "How to get there", "From start to counterfactual",
+                 "Settings", "linear-gaussian", "PathOptimizer(", "(counterfactual)"):  # fmt: skip
+        assert text in page.text
+    for name in explanation.path.columns:
+        assert name in page.text
+
+
+def test_the_page_stands_alone(explanation):
+    html = explanation.to_html()
+    page = Page(html)
+    assert len(page.links) == 2
+    assert all(link.startswith("data:image/svg+xml;base64,") for link in page.links)
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert not re.search(r"url\(|@import", html)
+    for link in page.links:
+        picture = base64.b64decode(link.split(",")[1]).decode()
+        assert "<svg" in picture
+        assert "<script" not in picture
+        assert not re.findall(r'href="(?!#|data:)', picture)
+
+
+def test_the_same_explanation_is_the_same_page(simple):
+    e = simple.explain([0.0, 0.0])
+    assert e.to_html() == e.to_html()
+
+
+def test_names_are_escaped(straight):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["</title><b>", "\"'&"], 50)
+    name = "<script>alert(1)</script>"
+    frame = pd.DataFrame({name: rng.normal(size=100) + 4 * (y == y[0]), "class": y})
+    table = Table.from_frame(frame, target="class", units={name: "<i>"})
+    explainer = Explainer(LinearGaussianNetwork().fit(table), planner=straight)
+    rules = Constraints(weights={name: 2.0})
+    e = explainer.explain(frame.iloc[0], constraints=rules)
+    page = Page(e.to_html())
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in page.text
+    assert "</title><b>" in page.text
+    Page(e._repr_html_())
+
+
+def test_a_page_in_another_script_does_not_warn(straight):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"年齢": rng.normal(size=100), "class": np.repeat(["甲", "乙"], 50)})
+    frame["年齢"] += 3 * (frame["class"] == "甲")
+    explainer = Explainer(
+        LinearGaussianNetwork().fit(Table.from_frame(frame, target="class")), planner=straight
+    )
+    assert "年齢" in explainer.explain(frame.iloc[0]).to_html()
+
+
+def test_none_found_says_what_to_relax(simple):
+    e = simple.explain([0.0, 0.0], target="well", plausibility=50)
+    page = Page(e.to_html())
+    assert "No way from 'ill' to 'well' was found" in page.text
+    assert f"lower 'plausibility' to {e.relax['plausibility']:g}" in page.text
+    assert "How to get there" not in page.text
+
+
+def test_from_json_makes_a_page_without_landscape(explanation):
+    page = Page(Explanation.from_json(explanation.to_json()).to_html())
+    assert len(page.links) == 1
+    assert "How to get there" in page.text

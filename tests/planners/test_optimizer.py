@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from daace import (
+    Constraints,
+    GaussianMixture,
+    Goal,
+    Landscape,
+    LinearGaussianNetwork,
+    PathOptimizer,
+    Problem,
+    Table,
+)
+from daace.data.synthetic import moons, random_mixture
+from daace.exceptions import InvalidInput
+from daace.planners.optimizer import ladder, settle
+
+
+def test_the_ladder_at_most_doubles_the_segments() -> None:
+    assert ladder((0, 1, 2, 3)) == [0, 1, 2, 3]
+    assert ladder((8,)) == [0, 1, 3, 7, 8]
+    assert ladder((3,)) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"vertices": -1}, "'vertices' must be"),
+        ({"vertices": ()}, "'vertices' must be"),
+        ({"starts": 0}, "'starts' must be at least 1. Got 0."),
+        ({"vertex_tolerance": -0.1}, "'vertex_tolerance' must be at least 0. Got -0.1."),
+        ({"time_limit": 0}, "'time_limit' must be positive. Got 0."),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message.replace(".", r"\.")):
+        PathOptimizer(**settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def wall() -> Problem:
+    density = GaussianMixture(*moons(width=0.12))
+    return Problem(np.array([-1.0, 0.05]), Landscape(density, penalty=5.0), Goal("lower"))
+
+
+def test_more_vertices_never_cost_more(wall: Problem) -> None:
+    costs = [
+        PathOptimizer(vertices=v).solve(wall, rng=np.random.default_rng(0)).cost for v in (0, 1, 3)
+    ]
+    assert costs[0] * (1 + 1e-6) >= costs[1] >= costs[2] * (1 - 1e-6)
+
+
+def test_it_goes_around_a_wall(wall: Problem) -> None:
+    straight = PathOptimizer(vertices=0).solve(wall, rng=np.random.default_rng(0))
+    around = PathOptimizer(vertices=3).solve(wall, rng=np.random.default_rng(0))
+    assert around.cost < 0.5 * straight.cost
+
+
+def test_the_fewest_vertices_within_the_tolerance_are_chosen(wall: Problem) -> None:
+    rng = np.random.default_rng(0)
+    eager = PathOptimizer(vertex_tolerance=0).solve(wall, rng=rng)
+    lazy = PathOptimizer(vertex_tolerance=1e9).solve(wall, rng=rng)
+    assert lazy.vertices == 0
+    assert eager.vertices > 0
+    assert eager.cost < lazy.cost
+
+
+def test_penalty_zero_is_the_plain_distance_to_the_goal() -> None:
+    """With one Gaussian per class the goal's nearest point is known by a fine grid search."""
+    density = GaussianMixture([1, 1], [[0, 0], [4, 0]], [np.eye(2), np.eye(2)], ["a", "b"])
+    goal = Goal("b", min_posterior=0.9)
+    problem = Problem(np.zeros(2), Landscape(density, penalty=0), goal)
+    plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+    axis = np.linspace(-1, 5, 601)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    nearest = np.linalg.norm(grid[problem.region.contains(grid)], axis=1).min()
+    assert plan.vertices == 0
+    assert plan.cost <= nearest
+    assert plan.cost == pytest.approx(nearest, rel=0.01)
+
+
+def test_a_start_far_outside_reaches_the_goal(network: LinearGaussianNetwork) -> None:
+    x = np.full(30, 8.0)
+    problem = Problem(x, Landscape(network, penalty=15.0, scale="nll"), Goal("benign"))
+    plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+    assert plan.found
+    assert np.isfinite(plan.cost)
+
+
+def test_a_tail_hidden_by_a_costly_start_is_improved(network: LinearGaussianNetwork) -> None:
+    x = network.sample(1, rng=np.random.default_rng(1), label="malignant")[0][0] + 4.0
+    problem = Problem(x, Landscape(network, penalty=15.0), Goal("benign"))
+    plan = PathOptimizer(vertices=2).solve(problem, rng=np.random.default_rng(0))
+    tail = Problem(plan.waypoints[1], problem.landscape, problem.goal)
+    if tail.met_by(tail.x):
+        pytest.skip("the first waypoint is the goal")
+    alone = PathOptimizer(vertices=1).solve(tail, rng=np.random.default_rng(0))
+    assert problem.path_cost(plan.waypoints[1:]) <= 1.5 * alone.cost
+
+
+def test_unreachable_by_rules_says_how_close_it_came(cancer: Table) -> None:
+    network = LinearGaussianNetwork().fit(cancer)
+    x = network.to_model(cancer.to_frame())[0]
+    rules = Constraints(fixed=list(network.features_[:29]))
+    problem = Problem(x, Landscape(network), Goal("benign", min_posterior=0.9), rules)
+    plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+    assert plan.status == "goal_unreachable"
+    assert plan.reachable is not None
+    assert max(plan.reachable) < 0 or min(plan.reachable) < 0
+
+
+def test_a_time_limit_returns_what_there_is() -> None:
+    rng = np.random.default_rng(0)
+    density = GaussianMixture(*random_mixture(5, components=3, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    problem = Problem(start, Landscape(density, penalty=5.0), Goal("c1"))
+    plan = PathOptimizer(time_limit=1e-9).solve(problem, rng=rng)
+    assert plan.status in ("found", "timeout")
+    assert plan.found == problem.met_by(plan.waypoints[-1])
+
+
+def test_a_batch_finds_what_single_queries_find(network: LinearGaussianNetwork) -> None:
+    landscape, goal = Landscape(network, penalty=2.0), Goal("benign")
+    starts, _ = network.sample(6, rng=np.random.default_rng(0), label="malignant")
+    problems = [Problem(x, landscape, goal) for x in starts]
+    together = PathOptimizer().solve_many(problems, rngs=np.random.default_rng(0).spawn(6))
+    for problem, plan in zip(problems, together, strict=True):
+        alone = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+        assert plan.cost == pytest.approx(alone.cost, rel=0.03)
+
+
+def test_settle_moves_an_end_from_just_outside_to_just_inside() -> None:
+    density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+    goal = Goal("b", min_posterior=0.7, min_log_prob=-50.0)
+    problem = Problem(np.zeros(1), Landscape(density), goal)
+    edge = 2 + np.log(0.7 / 0.3) / 4  # where the posterior is 0.7
+    path = settle(problem, np.array([[0.0], [edge - 1e-7]]), np.array([[3.0]]))
+    assert path is not None
+    assert problem.met_by(path[-1])
+    assert path[-1, 0] == pytest.approx(edge, abs=1e-9)
+    assert settle(problem, np.array([[0.0], [edge - 1e-7]]), np.empty((0, 1))) is None

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+
+from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
+from daace.data.synthetic import random_mixture
+from daace.planners.seeds import best_reached, goal_points, pull_back, spread_out
+
+
+def problem(**rules: object) -> Problem:
+    rng = np.random.default_rng(1)
+    density = GaussianMixture(*random_mixture(3, components=2, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    goal = Goal("c1", min_posterior=0.8)
+    return Problem(start, Landscape(density), goal, Constraints(**rules))  # type: ignore[arg-type]
+
+
+def test_goal_points_are_inside_and_nearest_first() -> None:
+    p = problem()
+    points = goal_points(p).inside
+    assert len(points) == 100
+    assert p.region.contains(points).all()
+    assert (np.diff(np.linalg.norm(points - p.x, axis=1)) >= 0).all()
+
+
+def test_goal_points_obey_the_rules() -> None:
+    p = problem(fixed=["x2"])
+    found = goal_points(p)
+    points = np.concatenate([found.inside, found.nearly])
+    assert (points[:, 1] == p.x[1]).all()
+
+
+def test_pulled_back_points_sit_on_the_edge() -> None:
+    p = problem()
+    points = goal_points(p).inside
+    pulled = pull_back(p, points, halvings=30)
+    assert p.region.contains(pulled).all()
+    before = p.x + (pulled - p.x) * (1 - 1e-6)
+    assert (~p.region.contains(before)).mean() > 0.9
+    assert (np.linalg.norm(pulled - p.x, axis=1) <= np.linalg.norm(points - p.x, axis=1)).all()
+
+
+def test_spread_out_takes_the_cheapest_and_the_far() -> None:
+    points = np.array([[0.0], [0.1], [0.2], [9.0]])
+    chosen = spread_out(points, np.array([1.0, 0.5, 2.0, 50.0]), 3)
+    assert set(chosen) == {0, 1, 3}
+
+
+def test_best_reached_asks_each_threshold_given_the_other() -> None:
+    slack = np.array([[-1.0, 2.0], [3.0, -0.5], [-4.0, 5.0]])
+    assert best_reached(slack) == (-1.0, -0.5)
+    assert best_reached(np.array([[-1.0, -1.0]])) == (-np.inf, -np.inf)

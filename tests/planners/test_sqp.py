@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize as scipy_minimize
+
+from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
+from daace.data.synthetic import random_mixture
+from daace.landscape.path import gauss_rule, straight_paths
+from daace.planners.sqp import Metric, Objective, minimize, solve_dual
+
+
+def slow_dual(gram: np.ndarray, promise: np.ndarray) -> np.ndarray:
+    """Try every set of active constraints."""
+    for active in itertools.chain([()], [(0,), (1,)], [(0, 1)]):
+        lam = np.zeros(2)
+        if active:
+            index = list(active)
+            lam[index] = np.linalg.lstsq(gram[np.ix_(index, index)], -promise[index], rcond=None)[0]
+        if (lam >= -1e-12).all() and (promise + gram @ lam >= -1e-9).all():
+            return lam
+    raise AssertionError("no solution")
+
+
+@given(
+    st.lists(st.floats(-2, 2), min_size=4, max_size=4),
+    st.lists(st.floats(-3, 3), min_size=2, max_size=2),
+)
+def test_the_dual_solves_the_complementarity_problem(
+    entries: list[float], promises: list[float]
+) -> None:
+    root = np.reshape(entries, (2, 2))
+    gram = root @ root.T + 0.1 * np.eye(2)
+    promise = np.array(promises)
+    lam = solve_dual(gram[None], promise[None])[0]
+    reached = promise + gram @ lam
+    assert (lam >= 0).all()
+    assert (reached >= -1e-6).all()
+    assert np.abs(lam * reached).max() <= 1e-6 * (1 + np.abs(lam).max())
+    np.testing.assert_allclose(lam, slow_dual(gram, promise), atol=1e-6)
+
+
+def batch(problem: Problem, ends: np.ndarray, vertices: int) -> tuple[Objective, np.ndarray]:
+    count = len(ends)
+    shape = (count, vertices + 1, len(problem.x))
+    objective = Objective(
+        landscape=problem.landscape,
+        region=problem.region,
+        rule=gauss_rule(16),
+        starts=np.repeat(problem.x[None], count, axis=0),
+        lower=np.broadcast_to(problem.feasible.lower, shape),
+        upper=np.broadcast_to(problem.feasible.upper, shape),
+        direction=problem.feasible.direction,
+        weights=None,
+        unit=np.ones(count),
+    )
+    return objective, straight_paths(problem.x, ends, vertices)[:, 1:].copy()
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize("vertices", [0, 2])
+def test_it_ends_where_slsqp_ends(penalty: float, vertices: int) -> None:
+    rng = np.random.default_rng(4)
+    density = GaussianMixture(*random_mixture(4, components=1, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    problem = Problem(start, Landscape(density, penalty=penalty), Goal("c1", min_posterior=0.8))
+    pool = density.pool("c1")
+    inside = pool.X[(problem.region.slack_of(pool.log_joint, pool.X) > 0).all(axis=1)]
+    end = inside[np.argmin(((inside - start) ** 2).sum(axis=1))][None]
+    objective, Z = batch(problem, end, vertices)
+    outcome = minimize(objective, Z, Metric.of(*pool.principal_axes), tolerance=1e-9)
+    rows = np.arange(1)
+
+    def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
+        values = objective.evaluate(z.reshape(Z.shape), rows)
+        return float(values.cost[0]), values.gradient.ravel()
+
+    def slack(z: np.ndarray) -> np.ndarray:
+        return objective.evaluate(z.reshape(Z.shape), rows).slack[0]
+
+    oracle = scipy_minimize(
+        cost,
+        Z.ravel(),
+        jac=True,
+        method="SLSQP",
+        constraints=[{"type": "ineq", "fun": slack}],
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    assert outcome.violation[0] <= 1e-6
+    assert outcome.cost[0] == pytest.approx(oracle.fun, rel=1e-4)
+
+
+def test_paths_of_a_batch_do_not_disturb_each_other() -> None:
+    rng = np.random.default_rng(2)
+    density = GaussianMixture(*random_mixture(3, components=2, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    problem = Problem(start, Landscape(density, penalty=3.0), Goal("c1"))
+    pool = density.pool("c1")
+    metric = Metric.of(*pool.principal_axes)
+    objective, Z = batch(problem, pool.X[:5], 1)
+    together = minimize(objective, Z, metric)
+    for k in range(5):
+        alone_objective, alone_Z = batch(problem, pool.X[k : k + 1], 1)
+        alone = minimize(alone_objective, alone_Z, metric)
+        assert together.cost[k] == pytest.approx(alone.cost[0], rel=1e-3)
+
+
+def test_bounds_are_never_crossed() -> None:
+    rng = np.random.default_rng(9)
+    density = GaussianMixture(*random_mixture(3, components=1, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    rules = Constraints(upper={"x1": float(start[0] + 0.3)}, lower={"x2": float(start[1] - 0.2)})
+    problem = Problem(start, Landscape(density, penalty=2.0), Goal("c1", min_posterior=0.9), rules)
+    objective, Z = batch(problem, density.pool("c1").X[:6], 2)
+    Z = objective.project(Z, np.arange(6))
+    outcome = minimize(objective, Z, Metric.of(*density.pool("c1").principal_axes))
+    assert (outcome.Z[..., 0] <= start[0] + 0.3 + 1e-12).all()
+    assert (outcome.Z[..., 1] >= start[1] - 0.2 - 1e-12).all()
