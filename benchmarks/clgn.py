@@ -52,7 +52,7 @@ def random_network_table(seed: int, *, rows: int = 3_000, features: int = 130) -
     y = rng.integers(0, 2, rows)
     X = np.zeros((rows, features))
     for j in range(features):
-        parents = rng.choice(j, size=min(j, rng.integers(0, 3)), replace=False)
+        parents = rng.choice(j, size=min(j, int(rng.integers(0, 3))), replace=False)
         coefficients = rng.normal(size=(2, len(parents)))
         offsets = rng.normal(size=2)
         if rng.random() < 0.5:

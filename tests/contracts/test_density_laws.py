@@ -74,8 +74,8 @@ def _near_and_far(density: ConditionalDensity) -> FloatArray:
 
 
 def _midpoints(edges: FloatArray, pieces: int) -> FloatArray:
-    step = (edges[-1] - edges[0]) / (len(edges) - 1) / pieces
-    return edges[0] + step * (np.arange((len(edges) - 1) * pieces) + 0.5)
+    count = (len(edges) - 1) * pieces
+    return np.asarray(edges[0] + (edges[-1] - edges[0]) * (np.arange(count) + 0.5) / count)
 
 
 def _integrals(
@@ -101,10 +101,14 @@ def test_integrates_to_one_and_each_class_to_its_share(plane: ConditionalDensity
 def test_samples_follow_the_density(plane: ConditionalDensity) -> None:
     draws = 20_000
     X, y = plane.sample(draws, rng=np.random.default_rng(6))
-    across, down = (np.linspace(*np.percentile(column, [1, 99]), 11) for column in X.T)
+    low, high = np.percentile(X, [1, 99], axis=0)
+    across, down = np.linspace(low, high, 11).T
     expected = draws * _integrals(plane, across, down, 12)
     seen = np.stack(
-        [np.histogram2d(*X[y == label].T, bins=(across, down))[0] for label in plane.classes_],
+        [
+            np.histogram2d(X[y == label, 0], X[y == label, 1], bins=[across, down])[0]
+            for label in plane.classes_
+        ],
         axis=-1,
     )
     enough = expected >= 5

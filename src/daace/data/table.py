@@ -32,13 +32,14 @@ def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
     Raises:
         InvalidInput: a column holds text, missing or infinite values.
     """
-    text = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    kinds = list(zip(frame.columns, frame.dtypes, strict=True))
+    text = [name for name, kind in kinds if not pd.api.types.is_numeric_dtype(kind)]
     if text:
         raise InvalidInput(
             f"{what} must have numeric features only. Got text in {quote(text)}: "
             "encode these columns as numbers or drop them."
         )
-    complex_columns = [name for name in frame.columns if pd.api.types.is_complex_dtype(frame[name])]
+    complex_columns = [name for name, kind in kinds if pd.api.types.is_complex_dtype(kind)]
     if complex_columns:
         raise InvalidInput(f"{what} must be real. Got complex numbers in {quote(complex_columns)}.")
     try:

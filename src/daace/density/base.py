@@ -212,8 +212,8 @@ class ConditionalDensity(ABC):
         frame = rows[list(self.features_)]
         objects = {  # a Series that also held a class name arrives as objects: numbers are numbers
             name: frame[name].astype(np.float64)
-            for name in self.features_
-            if frame[name].dtype == object
+            for name, kind in zip(self.features_, frame.dtypes, strict=True)
+            if pd.api.types.is_object_dtype(kind)
             and frame[name].map(lambda value: isinstance(value, int | float | np.number)).all()
         }
         frame = frame.assign(**objects) if objects else frame

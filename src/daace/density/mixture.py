@@ -28,7 +28,7 @@ class GaussianMixture(ConditionalDensity):
 
     Example:
         >>> m = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
-        >>> m.predict_proba(np.array([[1.5]])).tolist()
+        >>> m.predict_proba(np.array([[1.5]])).round(3).tolist()
         [[0.5, 0.5]]
     """
 

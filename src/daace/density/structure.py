@@ -211,6 +211,18 @@ class Move(NamedTuple):
     child: int
     gain: float
 
+    def undone(self) -> Move:
+        """Return the change that takes this one back."""
+        match self.kind:
+            case "add":
+                return self._replace(kind="remove", gain=-self.gain)
+            case "remove":
+                return self._replace(kind="add", gain=-self.gain)
+            case "reverse":
+                return Move("reverse", self.child, self.parent, -self.gain)
+            case "class":
+                return self._replace(gain=-self.gain)
+
 
 class _Search:
     """A graph, the gains of all its allowed single-arc changes, and who descends from whom."""
@@ -377,7 +389,11 @@ def hill_climb(
                 return summit
             moves_left -= 1
             search.settle(move)
+        before = search.total
         search.apply(move)
+        if climbing and search.total <= before:  # promised by rounding, among collinear parents
+            search.apply(move.undone())
+            search.settle(move)
         if not climbing and search.total > height + search.tie:
             climbing = True
             search.unsettle()

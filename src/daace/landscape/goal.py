@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, Labels
-from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.density.base import ConditionalDensity, log_sum_exp
 from daace.exceptions import InvalidInput
 
 
@@ -99,12 +99,15 @@ class GoalRegion:
 
     def slack_of(self, log_joint: FloatArray, X: FloatArray) -> FloatArray:
         """Return the slacks of rows whose log-joint is known."""
-        posterior = (
-            log_posterior(log_joint) if self.posterior is None else self.posterior.log_posterior(X)
-        )
-        plausible = log_sum_exp(log_joint) - self.min_log_prob
-        probable = posterior[:, self.index] - self.log_min_posterior
-        return np.column_stack([plausible, probable])
+        log_prob = log_sum_exp(log_joint)
+        if self.posterior is None:
+            posterior = log_joint[:, self.index] - log_prob
+        else:
+            posterior = self.posterior.log_posterior(X)[:, self.index]
+        slack = np.empty((len(X), 2))
+        slack[:, 0] = log_prob - self.min_log_prob
+        slack[:, 1] = posterior - self.log_min_posterior
+        return slack
 
     def contains(self, X: FloatArray) -> BoolArray:
         """Whether each row meets both thresholds."""
@@ -117,7 +120,7 @@ class GoalRegion:
         slack = self.slack_of(joint, X)
 
         def gradients() -> FloatArray:
-            share = np.exp(log_posterior(joint))
+            share = np.exp(joint - (slack[:, :1] + self.min_log_prob))
             of_log_prob = pullback(share)
             chosen = -share
             chosen[:, self.index] += 1.0

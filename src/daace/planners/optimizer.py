@@ -45,8 +45,11 @@ ROUTES = 4
 #: Paths carried from one number of vertices to the next.
 CARRIED = 3
 
+#: Seeds per problem that are worth moving all the way; more are scouted first.
+FEW = 4
+
 #: Steps for all seeds, and steps for the best of them.
-SCOUT = 12
+SCOUT = 8
 ITERATIONS = 100
 
 #: Paths closer than this everywhere, in standard deviations, count as one.
@@ -185,21 +188,41 @@ class _Search:
         goals = {i: goal_points(self.problems[i]) for i in waiting}
         self.routes = {i: self._routes(i) for i in waiting}
         best: dict[int, dict[int, FloatArray]] = {i: {} for i in waiting}
-        candidates: _Candidates | None = None
+        ends = {i: goals[i].inside[:0] for i in waiting}
+        lowest = np.full(len(self.problems), np.inf)
+        growing, candidates = waiting, None
         for v in ladder(self.planner.tried):
-            if not waiting or (v > 0 and self.clock.expired):
+            if not growing or (v > 0 and self.clock.expired):
                 break
-            if candidates is None:
-                candidates = self._improve(self._first(waiting, goals))
-            else:
-                candidates = self._improve(self._split(candidates, v))
-            for i in waiting:
+            seeds = (
+                self._first(growing, goals) if candidates is None else self._split(candidates, v)
+            )
+            candidates = self._improve(seeds)
+            still = []
+            for i in growing:
+                mine = candidates.owner == i
+                ends[i] = candidates.paths[mine, -1]
                 path = self._best_path(i, candidates, goals[i])
                 if path is not None:
                     best[i][v] = path
+                cost = float(candidates.cost[mine].min())
+                if self._may_pay(i, v, lowest[i], cost):
+                    still.append(i)
+                lowest[i] = min(lowest[i], cost)
+            candidates, growing = candidates.take(np.isin(candidates.owner, still)), still
         for i in waiting:
-            plans[i] = self._choose(i, best[i], goals[i], candidates)
+            plans[i] = self._choose(i, best[i], goals[i], ends[i])
         return [plan for plan in plans if plan is not None]
+
+    def _may_pay(self, i: int, v: int, before: float, after: float) -> bool:
+        """Whether more vertices may still bring down the cost of a problem.
+
+        On smooth terrain each vertex brings less than the one before. Where there are routes, and
+        so perhaps walls, it can take two more vertices before any gain: never stop early there.
+        """
+        if self.routes[i] or v == 0 or v not in self.planner.tried or not np.isfinite(before):
+            return True
+        return before - after > self.planner.vertex_tolerance * abs(before)
 
     # Seeds ------------------------------------------------------------------------------------
 
@@ -253,21 +276,23 @@ class _Search:
     # Descent ----------------------------------------------------------------------------------
 
     def _improve(self, seeds: _Candidates) -> _Candidates:
-        """Move all seeds a little and the best of each problem to rest.
+        """Move all seeds a little, if they are many, and the best of each problem to rest.
 
         Where a doubled rule disagrees with the one used, those paths are moved again on it.
         """
         nodes = self._nodes(seeds.paths)
         everyone = np.arange(len(seeds.owner))
-        self._descend(seeds, everyone, nodes, iterations=SCOUT)
-        best = self._best(seeds)
+        best = seeds
+        if len(everyone) > FEW * len(np.unique(seeds.owner)):
+            self._descend(seeds, everyone, nodes, iterations=SCOUT)
+            best = self._best(seeds)
         rows = np.arange(len(best.owner))
         while True:
             error = self._descend(best, rows, nodes, iterations=ITERATIONS)
             rows = rows[error > RULE_TOLERANCE]
             nodes *= 2
             if not len(rows) or nodes > MAX_NODES or self.clock.expired:
-                return best
+                return self._best(best)
 
     def _descend(
         self, candidates: _Candidates, rows: np.ndarray, nodes: int, *, iterations: int
@@ -339,7 +364,12 @@ class _Search:
             unit=unit,
         )
         outcome = minimize(
-            objective, Z, self.metric, iterations=iterations, expired=lambda: self.clock.expired
+            objective,
+            Z,
+            self.metric,
+            iterations=iterations,
+            tolerance=max(1e-6, 1e-3 * self.planner.vertex_tolerance),
+            expired=lambda: self.clock.expired,
         )
         self.clock.evaluations += outcome.evaluations
         return outcome
@@ -414,16 +444,15 @@ class _Search:
         i: int,
         paths: dict[int, FloatArray],
         goal: GoalPoints,
-        candidates: _Candidates | None,
+        ends: FloatArray,
     ) -> Plan:
         problem = self.problems[i]
         wanted = {v: path for v, path in paths.items() if v in self.planner.tried} or paths
         if not wanted:
             status = Status.TIMEOUT if self.clock.expired else Status.GOAL_UNREACHABLE
             reachable = goal.reachable
-            if candidates is not None:
-                mine = candidates.paths[candidates.owner == i, -1]
-                seen = best_reached(self.region.slack(mine)) if len(mine) else reachable
+            if len(ends):
+                seen = best_reached(self.region.slack(ends))
                 reachable = (max(reachable[0], seen[0]), max(reachable[1], seen[1]))
             return give_up(problem, self.clock, status=status, reachable=reachable)
         plans = {v: arrive(problem, path, self.clock) for v, path in wanted.items()}
@@ -435,8 +464,8 @@ class _Search:
 def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArray | None:
     """Return the path with an end that meets the goal when judged alone, or None.
 
-    A search ends within rounding of the goal's edge. Where the end is outside, it moves by
-    bisection towards the nearest point known to be inside.
+    A search ends within rounding of the goal's edge. Where the end is outside, it moves as
+    little as it must towards the nearest point known to be inside.
     """
     path = path.copy()
     if problem.met_by(path[-1]):
@@ -445,18 +474,19 @@ def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArra
         return None
     end = path[-1].copy()
     anchor = anchors[np.argmin(((anchors - end) ** 2).sum(axis=1))]
-    outside, inside = 0.0, 1.0
-    for _ in range(50):
+    outside, inside = 0.0, 1e-9
+    while inside < 1 and not problem.met_by(end + inside * (anchor - end)):
+        outside, inside = inside, min(10 * inside, 1.0)
+    for _ in range(20):
+        if inside - outside < 1e-6:
+            break
         middle = 0.5 * (outside + inside)
         if problem.met_by(end + middle * (anchor - end)):
             inside = middle
         else:
             outside = middle
-        if inside - outside < 1e-12:
-            break
-    path[-1] = np.clip(
-        end + inside * (anchor - end), problem.feasible.lower, problem.feasible.upper
-    )
+    moved = end + inside * (anchor - end)
+    path[-1] = np.clip(moved, problem.feasible.lower, problem.feasible.upper)
     rising, falling = problem.feasible.direction > 0, problem.feasible.direction < 0
     path[1:-1, rising] = np.minimum(path[1:-1, rising], path[-1, rising])
     path[1:-1, falling] = np.maximum(path[1:-1, falling], path[-1, falling])

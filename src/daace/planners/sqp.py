@@ -23,9 +23,15 @@ from daace.landscape.cost import Landscape
 from daace.landscape.goal import GoalRegion
 from daace.landscape.path import Rule, segment_lengths, segment_vectors
 
-MEMORY = 12
+MEMORY = 8
 ARMIJO = 1e-4
 HALVINGS = 12
+
+#: Iterations between two looks at the shape of the terrain.
+REFRESH = 3
+
+#: Rounding, relative to the terms of a sum.
+TINY = 1e-9
 
 #: How far the scale of the preconditioner may be corrected.
 SCALES = (1e-3, 1e3)
@@ -166,9 +172,11 @@ def minimize(
     multipliers = np.zeros((len(Z), 2))
     rho = np.zeros(len(Z))
     stalled = np.zeros(len(Z), dtype=np.intp)
-    for _ in range(iterations):
+    chain = np.empty(0)
+    for iteration in range(iterations):
         free = _free_coordinates(Z, values.lagrangian(multipliers), objective, rows)
-        chain = _chain_preconditioner(objective, values, multipliers, rows, metric)
+        if iteration % REFRESH == 0:
+            chain = _chain_preconditioner(objective, values, multipliers, rows, metric)
         step, multipliers = _solve_subproblem(values, free, memory, chain, metric)
         reach = np.sqrt((step**2).sum(axis=2).max(axis=1))
         limit = np.maximum(1.0, values.lengths.sum(axis=1))
@@ -181,11 +189,10 @@ def minimize(
         threshold = tolerance * np.abs(values.costs).sum(axis=1)
         resting = (-slope <= threshold) & (values.violation <= 1e-7)
 
-        before, Z_before = values.take(np.arange(len(Z))), Z.copy()
+        before, Z_before = values.lagrangian(multipliers), Z.copy()
         moved, count = _search(objective, Z, values, step, merit, slope, rho, rows, ~resting)
         evaluations += count
-        change = values.lagrangian(multipliers) - before.lagrangian(multipliers)
-        memory.add(Z - Z_before, change, moved)
+        memory.add(Z - Z_before, values.lagrangian(multipliers) - before, moved)
         memory.forget(~moved & ~resting)
         gained = merit - (values.cost + rho * values.violation)
         stalled = np.where(gained <= threshold, stalled + 1, 0)
@@ -198,6 +205,7 @@ def minimize(
             rows, Z, values = rows[keep], Z[keep], values.take(keep)
             multipliers, rho, stalled = multipliers[keep], rho[keep], stalled[keep]
             memory.keep(keep)
+            chain = chain[keep]
         if len(rows) == 0 or expired():
             break
     final[rows] = Z
@@ -276,27 +284,21 @@ def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
         gram: positive semidefinite, shape `(batch, 2, 2)`.
         promise: shape `(batch, 2)`.
     """
-    tiny = 1e-12 * (1e-300 + np.einsum("bii->b", gram))
-    diagonal = np.einsum("bii->bi", gram) + tiny[:, None]
-    single = np.maximum(-promise, 0.0) / np.maximum(diagonal, 1e-300)
-    first = single * [1.0, 0.0]
-    second = single * [0.0, 1.0]
-    determinant = diagonal[:, 0] * diagonal[:, 1] - gram[:, 0, 1] ** 2
-    safe = np.maximum(determinant, 1e-12 * diagonal[:, 0] * diagonal[:, 1] + 1e-300)
-    both = np.column_stack(
-        [
-            diagonal[:, 1] * -promise[:, 0] + gram[:, 0, 1] * promise[:, 1],
-            diagonal[:, 0] * -promise[:, 1] + gram[:, 0, 1] * promise[:, 0],
-        ]
+    p, q = promise.T
+    a, b, c = gram[:, 0, 0], gram[:, 1, 1], gram[:, 0, 1]
+    a, b = a + 1e-12 * b + 1e-150, b + 1e-12 * a + 1e-150  # where bounds hold everything
+    first = np.maximum(-p, 0.0) / a
+    second = np.maximum(-q, 0.0) / b
+    first_serves = q + c * first >= -TINY * (np.abs(q) + np.abs(c * first))
+    second_serves = p + c * second >= -TINY * (np.abs(p) + np.abs(c * second))
+    determinant = np.maximum(a * b - c**2, 1e-12 * a * b)
+    both = np.maximum([c * q - b * p, c * p - a * q], 0.0) / determinant
+    multipliers = np.where(
+        first_serves,
+        [first, np.zeros_like(first)],
+        np.where(second_serves, [np.zeros_like(second), second], both),
     )
-    both = np.maximum(both / safe[:, None], 0.0)
-    candidates = np.stack([np.zeros_like(promise), first, second, both])
-    reached = promise + np.einsum("bcd,kbd->kbc", gram, candidates)
-    scale = 1e-9 * (np.abs(promise).max(axis=1) + 1e-300)
-    shortfall = np.maximum(-reached - scale[:, None], 0.0).sum(axis=2)
-    best = np.argmin(shortfall, axis=0)  # the first that meets both: fewest constraints at work
-    chosen: FloatArray = candidates[best, np.arange(len(promise))]
-    return chosen
+    return np.ascontiguousarray(multipliers.T)
 
 
 def _chain_preconditioner(

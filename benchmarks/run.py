@@ -1,0 +1,73 @@
+"""Measure everything in one run and print it as tables: ratios, not seconds.
+
+`python -m benchmarks.run` takes minutes; `--full` solves every problem and takes hours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+import daace
+from benchmarks import clgn, geodesic, growth, kde, peers, planners
+
+
+def has(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def tables(full: bool, jobs: int) -> dict[str, Callable[[], pd.DataFrame]]:
+    """Return what to measure, by title."""
+    real = "DAACE_DATA" in os.environ
+    names = ("breast_cancer", "phoneme", "MagicTelescope", "wine") if real else ("breast_cancer",)
+
+    def against_nsga2() -> pd.DataFrame:
+        starts = 4 if full else 1
+        chosen = planners.tasks("clgn", names, ("relative", "nll"), starts)
+        if full and real:
+            chosen += planners.tasks("kde", ("phoneme", "wine"), ("relative",), 2)
+        if not full:
+            chosen = [t for t in chosen if t.penalty in (1.0, 5.0) and t.table != "MagicTelescope"]
+        results = planners.measure(chosen, jobs=jobs)
+        results.to_csv(Path(__file__).parent / "planners.csv", index=False)
+        print(planners.by_table(results).to_string(index=False, float_format="%.4g"))
+        return planners.summarise(results).set_index(["density", "scale"]).T
+
+    def against_geodesics() -> pd.DataFrame:
+        return pd.DataFrame(geodesic.rows(few=not full))
+
+    chosen: dict[str, Callable[[], pd.DataFrame]] = {
+        "PathOptimizer against NSGA2": against_nsga2,
+        "PathOptimizer against exact geodesics": against_geodesics,
+        "Linear Gaussian network against PyBNesian": lambda: pd.DataFrame(clgn.rows(full=full)),
+        "Kernel density against scikit-learn": lambda: pd.DataFrame(kde.rows(full=full)),
+        "Growth": growth.rows,
+    }
+    if has("dice_ml"):
+        chosen["Peers"] = peers.rows
+    return chosen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="every problem (hours)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes for the NSGA2 comparison")
+    parser.add_argument("--only", default="", help="titles that contain this text")
+    options = parser.parse_args()
+    print(f"daace {daace.__version__}, Python {platform.python_version()}, one BLAS thread")
+    with threadpool_limits(1):
+        for title, measure in tables(options.full, options.jobs).items():
+            if options.only.lower() in title.lower():
+                print(f"\n## {title}\n", flush=True)
+                print(measure().to_string(float_format="%.4g"), flush=True)
+
+
+if __name__ == "__main__":
+    main()

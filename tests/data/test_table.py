@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from daace.data.table import Standardizer, Table, label_array, numeric_matrix, quote
+from daace.density.base import ConditionalDensity
+from daace.density.kde import KernelDensity
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.exceptions import InvalidInput
+
+
+def _frame(**columns: object) -> pd.DataFrame:
+    base = {"a": [1.0, 2.0, 4.0, 3.0], "b": [0.0, 1.0, 1.5, 5.0], "class": ["n", "y", "y", "n"]}
+    return pd.DataFrame({**base, **columns})
+
+
+def test_from_frame_keeps_rows_names_and_units() -> None:
+    table = Table.from_frame(_frame(), target="class", units={"a": "cm"}, name="four")
+    assert table.features == ("a", "b")
+    assert table.classes.tolist() == ["n", "y"]
+    assert table.X.tolist() == [[1, 0], [2, 1], [4, 1.5], [3, 5]]
+    assert table.y.tolist() == ["n", "y", "y", "n"]
+    assert dict(table.units) == {"a": "cm"}
+    assert len(table) == 4
+    assert repr(table) == "Table(name='four', rows=4, features=2, classes=['n', 'y'])"
+    pd.testing.assert_frame_equal(table.to_frame(), _frame(), check_dtype=False)
+
+
+def test_the_target_may_stand_anywhere_and_columns_may_be_numbers() -> None:
+    table = Table.from_frame(pd.DataFrame([[0, 1.0, 2.0], [1, 3.0, 5.0]]), target=0)  # type: ignore[arg-type]
+    assert table.features == ("1", "2")
+    assert table.target == "0"
+
+
+def test_the_frame_is_copied() -> None:
+    frame = _frame()
+    table = Table.from_frame(frame, target="class")
+    frame["a"] = -1.0
+    assert table.X[0, 0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "kind"),
+    [
+        (["n", "y", "y", "n"], ["n", "y"], "U"),
+        (pd.array(["n", "y", "y", "n"], dtype="string"), ["n", "y"], "U"),
+        (pd.Series(["n", "y", "y", "n"], dtype="str"), ["n", "y"], "U"),
+        (pd.Categorical(["n", "y", "y", "n"], categories=["y", "n", "?"]), ["n", "y"], "U"),
+        (pd.Categorical([3, 1, 1, 3]), [1, 3], "i"),
+        ([0, 1, 1, 0], [0, 1], "i"),
+        (np.array([0, 1, 1, 0], dtype=np.uint8), [0, 1], "i"),
+        (pd.array([0, 1, 1, 0], dtype="Int64"), [0, 1], "iU"),
+        ([0.0, 1.0, 1.0, 0.0], [0, 1], "i"),
+        ([0.5, 1.5, 1.5, 0.5], ["0.5", "1.5"], "U"),
+        ([np.inf, 1.0, 1.0, np.inf], ["1.0", "inf"], "U"),
+        ([1e300, 1.0, 1.0, 1e300], ["1.0", "1e+300"], "U"),
+        ([False, True, True, False], [False, True], "b"),
+        ([b"n", b"y", b"y", b"n"], ["b'n'", "b'y'"], "U"),
+    ],
+)
+def test_targets_of_every_kind(labels: object, classes: list[object], kind: str) -> None:
+    table = Table.from_frame(_frame(**{"class": labels}), target="class")
+    assert [str(label) for label in table.classes] == [str(label) for label in classes]
+    assert table.classes.dtype.kind in kind
+    assert len(set(table.y[[0, 3]].tolist())) == 1
+
+
+def test_labels_stay_what_json_can_hold() -> None:
+    assert label_array([1, 2]).dtype == np.int64
+    assert label_array([True, False]).dtype == np.bool_
+    assert label_array(np.array([1, "a", None], dtype=object)).tolist() == ["1", "a", "None"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (_frame(a=[1.0, np.nan, 2.0, 3.0]), "must not have missing values. Got some in 'a'"),
+        (_frame(a=pd.array([1, None, 2, 3], dtype="Int64")), "must not have missing values"),
+        (_frame(a=[1.0, np.inf, 2.0, 3.0]), "must be finite, below 1e+100 in size"),
+        (_frame(b=[1.0, 2.0, 3.0, -1e200]), "more than that in 'b': drop these rows or clip"),
+        (_frame(a=list("wxyz")), "numeric features only. Got text in 'a': encode"),
+        (_frame(a=pd.Series(list("wxyz"), dtype="str")), "Got text in 'a'"),
+        (_frame(a=pd.Categorical([1, 2, 3, 4])), "Got text in 'a'"),
+        (_frame(a=pd.date_range("2020", periods=4)), "Got text in 'a'"),
+        (_frame(a=[1 + 2j, 1, 2, 3]), "must be real. Got complex numbers in 'a'"),
+        (_frame(**{"class": ["n"] * 4}), "must have at least two classes. Got 'n' only."),
+        (_frame(**{"class": ["n", None, "y", "y"]}), "must not have missing values. Got 1: drop"),
+        (_frame().iloc[:0], "at least two classes. Got no rows only."),
+        (_frame()[["class"]], "at least one feature beside the target"),
+        (_frame().drop(columns="class"), "'target' must be a column of the frame: 'a', 'b'."),
+        (
+            pd.DataFrame({"a": np.arange(50.0), "class": np.arange(50)}),
+            "must be a class, not a measurement. Got 50 distinct values in 50 rows",
+        ),
+        (
+            _frame().set_axis(["a", "a", "class"], axis=1),
+            "must have distinct column names. Got 'a' more than once: rename or drop",
+        ),
+        (
+            pd.DataFrame([[1, 2.0, "n"], [2, 3.0, "y"]], columns=[1, "1", "class"]),
+            "distinct column names. Got '1' more than once",
+        ),
+        ([[1, 2]], "'frame' must be a pandas DataFrame. Got list: wrap it"),
+    ],
+)
+def test_what_cannot_be_a_table(frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Table.from_frame(frame, target="class")
+    assert message in str(caught.value)
+
+
+def test_units_must_name_features() -> None:
+    with pytest.raises(InvalidInput, match=r"'units' must name features of the frame\. Got 'c'\."):
+        Table.from_frame(_frame(), target="class", units={"a": "cm", "c": "kg"})
+
+
+def test_names_are_quoted_up_to_a_limit() -> None:
+    assert quote("ab") == "'a', 'b'"
+    assert quote("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
+
+
+def test_booleans_and_nullable_numbers_are_numbers() -> None:
+    frame = pd.DataFrame({"t": [True, False], "i": pd.array([1, 2], dtype="Int32")})
+    assert numeric_matrix(frame, what="x").tolist() == [[1, 1], [0, 2]]
+
+
+def test_take_select_shuffle_split(iris: Table, rng: np.random.Generator) -> None:
+    assert iris.take([0, 1]).classes.tolist() == iris.classes.tolist()
+    chosen = iris.select(["petal width", "sepal length"])
+    assert chosen.X.tolist() == iris.X[:, [3, 0]].tolist()
+    assert dict(chosen.units) == {"petal width": "cm", "sepal length": "cm"}
+    with pytest.raises(InvalidInput, match=r"'features' must be in the table\. Got 'petal'"):
+        iris.select(["petal"])
+
+    shuffled = iris.shuffle(rng=rng)
+    assert shuffled.y.tolist() != iris.y.tolist()
+    assert sorted(map(tuple, shuffled.X)) == sorted(map(tuple, iris.X))
+
+    kept, held_out = iris.split(0.2, rng=rng)
+    assert (len(kept), len(held_out)) == (120, 30)
+    assert sorted(map(tuple, [*kept.X, *held_out.X])) == sorted(map(tuple, iris.X))
+    with pytest.raises(InvalidInput, match=r"'share' must be between 0 and 1\. Got 1\.5\."):
+        iris.split(1.5, rng=rng)
+
+
+# Standardizer -------------------------------------------------------------------------------------
+
+
+def test_standardised_columns_have_mean_zero_and_deviation_one(cancer: Table) -> None:
+    Z = Standardizer.fit(cancer.X, features=cancer.features).transform(cancer.X)
+    assert Z.mean(axis=0) == pytest.approx(np.zeros(30), abs=1e-12)
+    assert Z.std(axis=0) == pytest.approx(np.ones(30), rel=1e-12)
+
+
+@given(
+    values=st.lists(st.floats(-1, 1), min_size=2, max_size=20),
+    scale=st.sampled_from([1e-12, 1e-3, 1.0, 1e6, 1e12]),
+    shift=st.sampled_from([0.0, 1.0, -1e3, 1e12]),
+)
+@example(values=[0.0, 1e-12], scale=1e12, shift=1e12)
+def test_inverse_is_exact_or_the_column_is_constant(
+    values: list[float], scale: float, shift: float
+) -> None:
+    X = scale * np.array(values)[:, None] + shift
+    try:
+        standardizer = Standardizer.fit(X, features=("a",))
+    except InvalidInput:
+        assert X.std() <= 1e-11 * np.abs(X).max()
+        return
+    back = standardizer.inverse(standardizer.transform(X))
+    assert np.abs(back - X).max() <= 1e-12 * np.abs(X).max()
+    assert np.isfinite(standardizer.transform(X)).all()
+
+
+def test_constant_columns_are_named() -> None:
+    X = np.column_stack([np.arange(4.0), np.full(4, 3.0), [1e12, 1e12, 1e12, 1e12 + 1e-3]])
+    message = r"Features must vary\. Got constant 'b', 'c': drop them"
+    with pytest.raises(InvalidInput, match=message):
+        Standardizer.fit(X, features=("a", "b", "c"))
+
+
+def test_identity_changes_nothing(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(3, 2))
+    assert np.array_equal(Standardizer.identity(2).transform(X), X)
+    assert np.array_equal(Standardizer.identity(2).inverse(X), X)
+
+
+# Any frame: a density, or a clear error -----------------------------------------------------------
+
+Maker = Callable[[np.random.Generator, int], object]
+COLUMNS: dict[str, Maker] = {
+    "normal": lambda rng, rows: rng.normal(size=rows),
+    "integers": lambda rng, rows: rng.integers(0, 4, rows),
+    "boolean": lambda rng, rows: rng.random(rows) < 0.5,
+    "nullable": lambda rng, rows: pd.array(rng.integers(0, 9, rows), dtype="Int64"),
+    "large": lambda rng, rows: 1e12 * rng.normal(size=rows),
+    "small": lambda rng, rows: 1e-12 * rng.normal(size=rows),
+    "far": lambda rng, rows: 1e12 + 1e3 * rng.normal(size=rows),
+    "outlier": lambda rng, rows: np.where(np.arange(rows) == 0, 1e12, rng.normal(size=rows)),
+    "single": lambda rng, rows: rng.normal(size=rows).astype(np.float32),
+    "copied": lambda rng, rows: np.random.default_rng(0).normal(size=rows),
+    "doubled": lambda rng, rows: 2 * np.random.default_rng(0).normal(size=rows) - 1,
+    "spike": lambda rng, rows: (np.arange(rows) == 1).astype(float),
+}
+FLAWS: dict[str, Maker] = {
+    "constant": lambda rng, rows: np.full(rows, 7.0),
+    "huge": lambda rng, rows: 1e200 * rng.normal(size=rows),
+    "denormal": lambda rng, rows: 1e-310 * rng.normal(size=rows),
+    "missing": lambda rng, rows: np.where(np.arange(rows) == 1, np.nan, rng.normal(size=rows)),
+    "infinite": lambda rng, rows: np.where(np.arange(rows) == 1, -np.inf, rng.normal(size=rows)),
+    "text": lambda rng, rows: rng.choice(["a", "b"], rows),
+    "date": lambda rng, rows: pd.date_range("2020", periods=rows),
+}
+TARGETS: dict[str, Maker] = {
+    "text": lambda rng, rows: rng.choice(["no", "yes"], rows),
+    "three": lambda rng, rows: rng.choice(["a", "b", "c"], rows),
+    "integer": lambda rng, rows: rng.integers(-1, 2, rows),
+    "boolean": lambda rng, rows: rng.random(rows) < 0.3,
+    "category": lambda rng, rows: pd.Categorical(rng.choice(["x", "y"], rows)),
+    "string": lambda rng, rows: pd.Series(rng.choice(["x", "y"], rows), dtype="string"),
+    "pairs": lambda rng, rows: np.arange(rows) // 2,
+    "lonely": lambda rng, rows: np.where(np.arange(rows) == 2, "one", "rest"),
+    "same": lambda rng, rows: np.full(rows, "only"),
+    "float": lambda rng, rows: rng.normal(size=rows),
+    "missing": lambda rng, rows: [None if row == 1 else "x" for row in range(rows)],
+}
+DENSITIES: list[LinearGaussianNetwork | KernelDensity] = [
+    LinearGaussianNetwork(),
+    LinearGaussianNetwork(start="empty", max_parents=1),
+    KernelDensity(),
+    KernelDensity(bandwidth=0.05, max_rows_per_class=5),
+]
+
+
+def _random_frame(
+    columns: list[str], target: str, rows: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    makers = {**COLUMNS, **FLAWS}
+    parts = [pd.Series(makers[kind](rng, rows), name=f"{j} ü") for j, kind in enumerate(columns)]
+    parts.append(pd.Series(TARGETS[target](rng, rows), name="target"))
+    return pd.concat(parts, axis=1)
+
+
+def _fit_or_error(
+    density: LinearGaussianNetwork | KernelDensity, frame: pd.DataFrame
+) -> ConditionalDensity | str:
+    """Return the fitted density, or what `InvalidInput` said; nothing else may be raised."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Nearly no variance is left in")
+        try:
+            return density.fit(Table.from_frame(frame, target="target"))
+        except InvalidInput as error:
+            return str(error)
+
+
+@settings(max_examples=200)
+@given(
+    columns=st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=6),
+    target=st.sampled_from(sorted(TARGETS)),
+    rows=st.integers(4, 40),
+    seed=st.integers(0, 5),
+    density=st.sampled_from(DENSITIES),
+)
+def test_any_numbers_give_a_density_or_a_clear_error(
+    columns: list[str],
+    target: str,
+    rows: int,
+    seed: int,
+    density: LinearGaussianNetwork | KernelDensity,
+) -> None:
+    rng = np.random.default_rng(seed)
+    frame = _random_frame(columns, target, rows, rng)
+    fitted = _fit_or_error(density, frame)
+    if isinstance(fitted, str):
+        reasons = ("at least two classes", "missing values", "not a measurement", "2 rows", "vary")
+        assert any(reason in fitted for reason in reasons)
+        return
+    X = fitted.to_model(frame)
+    assert X.shape == (rows, len(columns))
+    assert np.isfinite(fitted.log_joint(X)).all()
+    assert np.isfinite(fitted.log_joint_vjp(X, np.ones((rows, len(fitted.classes_))))).all()
+    drawn, _ = fitted.sample(5, rng=rng)
+    assert np.isfinite(fitted.log_prob(drawn)).all()
+    assert np.isfinite([fitted.draws_.mean, fitted.draws_.sd]).all()
+    assert fitted.draws_.spread > 0
+
+
+@pytest.mark.parametrize("density", DENSITIES[1:3])
+@pytest.mark.parametrize("flaw", FLAWS)
+@settings(max_examples=15)
+@given(
+    columns=st.lists(st.sampled_from(sorted(COLUMNS)), max_size=4),
+    rows=st.integers(4, 40),
+    seed=st.integers(0, 5),
+)
+def test_one_flaw_is_always_named(
+    columns: list[str],
+    rows: int,
+    seed: int,
+    flaw: str,
+    density: LinearGaussianNetwork | KernelDensity,
+) -> None:
+    frame = _random_frame([*columns, flaw], "pairs", rows - rows % 2, np.random.default_rng(seed))
+    message = _fit_or_error(density, frame)
+    assert isinstance(message, str)
+    assert f"'{len(columns)} ü'" in message
