@@ -58,9 +58,7 @@ def rows(*, instances: int = 10) -> pd.DataFrame:
     numeric.fit(numbered[features], numbered["class"])
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
-        data = dice_ml.Data(
-            dataframe=numbered, continuous_features=features, outcome_name="class"
-        )
+        data = dice_ml.Data(dataframe=numbered, continuous_features=features, outcome_name="class")
         dice = dice_ml.Dice(data, dice_ml.Model(model=numeric, backend="sklearn"), method="genetic")
         answers, seconds, valid = [], [], []
         for k in range(len(queries)):

@@ -64,7 +64,9 @@ def compare(task: Task, density: ConditionalDensity) -> list[dict[str, object]]:
     faster = sum(plan.seconds for plan in theirs) / ours.seconds
     rows: list[dict[str, object]] = []
     for v, peer in zip(VERTICES, theirs, strict=True):
-        plan = PathOptimizer(vertices=v, vertex_tolerance=0).solve(problem, rng=np.random.default_rng(0))
+        plan = PathOptimizer(vertices=v, vertex_tolerance=0).solve(
+            problem, rng=np.random.default_rng(0)
+        )
         valid = all(p.found == problem.met_by(p.waypoints[-1]) for p in (plan, peer))
         rows.append(
             {

@@ -15,13 +15,6 @@ from daace import (
 )
 from daace.data.synthetic import moons, random_mixture
 from daace.exceptions import InvalidInput
-from daace.planners.optimizer import ladder, settle
-
-
-def test_the_ladder_at_most_doubles_the_segments() -> None:
-    assert ladder((0, 1, 2, 3)) == [0, 1, 2, 3]
-    assert ladder((8,)) == [0, 1, 3, 7, 8]
-    assert ladder((3,)) == [0, 1, 3]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +122,3 @@ def test_a_batch_finds_what_single_queries_find(network: LinearGaussianNetwork) 
     for problem, plan in zip(problems, together, strict=True):
         alone = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
         assert plan.cost == pytest.approx(alone.cost, rel=0.03)
-
-
-def test_settle_moves_an_end_from_just_outside_to_just_inside() -> None:
-    density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["a", "b"])
-    goal = Goal("b", min_posterior=0.7, min_log_prob=-50.0)
-    problem = Problem(np.zeros(1), Landscape(density), goal)
-    edge = 2 + np.log(0.7 / 0.3) / 4  # where the posterior is 0.7
-    path = settle(problem, np.array([[0.0], [edge - 1e-7]]), np.array([[3.0]]))
-    assert path is not None
-    assert problem.met_by(path[-1])
-    assert path[-1, 0] == pytest.approx(edge, abs=1e-6)
-    assert settle(problem, np.array([[0.0], [edge - 1e-7]]), np.empty((0, 1))) is None

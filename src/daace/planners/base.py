@@ -123,6 +123,38 @@ def arrive(problem: Problem, waypoints: FloatArray, clock: Clock) -> Plan:
     return Plan(Status.FOUND, waypoints, cost, clock.evaluations, clock.seconds)
 
 
+def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArray | None:
+    """Return the path with an end that meets the goal when judged alone, or None.
+
+    A search ends within rounding of the goal's edge. Where the end is outside, it moves as
+    little as it must towards the nearest point known to be inside.
+    """
+    path = path.copy()
+    if problem.met_by(path[-1]):
+        return path
+    if len(anchors) == 0:
+        return None
+    end = path[-1].copy()
+    anchor = anchors[np.argmin(((anchors - end) ** 2).sum(axis=1))]
+    outside, inside = 0.0, 1e-9
+    while inside < 1 and not problem.met_by(end + inside * (anchor - end)):
+        outside, inside = inside, min(10 * inside, 1.0)
+    for _ in range(20):
+        if inside - outside < 1e-6:
+            break
+        middle = 0.5 * (outside + inside)
+        if problem.met_by(end + middle * (anchor - end)):
+            inside = middle
+        else:
+            outside = middle
+    moved = end + inside * (anchor - end)
+    path[-1] = np.clip(moved, problem.feasible.lower, problem.feasible.upper)
+    rising, falling = problem.feasible.direction > 0, problem.feasible.direction < 0
+    path[1:-1, rising] = np.minimum(path[1:-1, rising], path[-1, rising])
+    path[1:-1, falling] = np.maximum(path[1:-1, falling], path[-1, falling])
+    return path if problem.met_by(path[-1]) else None
+
+
 def give_up(
     problem: Problem,
     clock: Clock,

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from daace._typing import FloatArray
+from daace.data.table import Table
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.exceptions import InvalidInput
+from daace.landscape.constraints import Constraints, FeasibleSet, isotonic
+
+
+@pytest.fixture(scope="module")
+def flowers(iris: Table) -> LinearGaussianNetwork:
+    return LinearGaussianNetwork().fit(iris)
+
+
+def _start(flowers: LinearGaussianNetwork) -> FloatArray:
+    return np.asarray(flowers.to_model([6.0, 3.0, 4.0, 1.2])[0])
+
+
+# Compilation --------------------------------------------------------------------------------------
+
+
+def test_without_rules_the_box_is_that_of_the_draws(flowers: LinearGaussianNetwork) -> None:
+    feasible = Constraints().compile(flowers, _start(flowers))
+    assert np.array_equal(feasible.lower, flowers.draws_.lower)
+    assert np.array_equal(feasible.upper, flowers.draws_.upper)
+    assert not feasible.direction.any()
+    assert not feasible.weighted
+
+
+def test_the_box_stretches_to_the_start(flowers: LinearGaussianNetwork) -> None:
+    start = np.array([30.0, -30.0, 0.0, 0.0])
+    feasible = Constraints().compile(flowers, start)
+    assert feasible.upper[0] == 30
+    assert feasible.lower[1] == -30
+    assert feasible.contains(start[None])
+
+
+def test_a_box_of_ones_own(flowers: LinearGaussianNetwork) -> None:
+    box = (np.full(4, -0.5), np.full(4, 9.0))
+    feasible = Constraints().compile(flowers, np.array([0.0, -2.0, 0.0, 0.0]), box)
+    assert feasible.lower.tolist() == [-0.5, -2.0, -0.5, -0.5]
+    assert feasible.upper.tolist() == [9.0] * 4
+    assert box[0].tolist() == [-0.5] * 4
+
+
+def test_rules_in_the_users_units(flowers: LinearGaussianNetwork) -> None:
+    start = _start(flowers)
+    feasible = Constraints(
+        fixed=["sepal length"],
+        lower={"sepal width": 2.5, "petal length": -100},
+        upper={"sepal width": 3.2},
+        only_up=["petal width"],
+        only_down=["petal length"],
+        weights={"petal length": 3},
+    ).compile(flowers, start)
+    lower, upper = flowers.to_user(np.stack([feasible.lower, feasible.upper])).to_numpy()
+    assert lower[0] == pytest.approx(6.0) == upper[0]
+    assert feasible.lower[0] == start[0] == feasible.upper[0]
+    assert (lower[1], upper[1]) == (pytest.approx(2.5), pytest.approx(3.2))
+    assert feasible.lower[2] == flowers.draws_.lower[2]  # a bound outside the box changes nothing
+    assert feasible.upper[2] == start[2]
+    assert feasible.lower[3] == start[3]
+    assert feasible.direction.tolist() == [0, 0, -1, 1]
+    assert feasible.weights.tolist() == [1, 1, 3, 1]
+    assert feasible.weighted
+
+
+def test_fixed_goes_before_directions(flowers: LinearGaussianNetwork) -> None:
+    rules = Constraints(fixed=["petal width"], only_up=["petal width"])
+    feasible = rules.compile(flowers, _start(flowers))
+    assert feasible.direction.tolist() == [0, 0, 0, 0]
+    assert feasible.lower[3] == feasible.upper[3]
+
+
+def test_a_bound_at_the_start_holds_in_spite_of_rounding(flowers: LinearGaussianNetwork) -> None:
+    start = _start(flowers)
+    rules = Constraints(lower={"sepal length": 6.0}, upper={"petal width": 1.2})
+    feasible = rules.compile(flowers, start)
+    assert feasible.contains(start[None])
+    assert feasible.lower[0] == pytest.approx(start[0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"lower": {"sepal length": 6.5}}, "'lower' must allow the start. Got lower=6.5 for"),
+        ({"upper": {"petal width": 1.0}}, "which is 1.2 now: move the bound or leave it out."),
+        ({"fixed": ["colour"]}, "'constraints' must name features of the model. Got 'colour'."),
+        ({"weights": {"x": 1}, "only_up": ["y"]}, "must name features of the model. Got 'x', 'y'."),
+    ],
+)
+def test_rules_that_do_not_fit(
+    flowers: LinearGaussianNetwork, rules: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Constraints(**rules).compile(flowers, _start(flowers))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"fixed": "age"}, "'fixed' must be a list of features. Got the text 'age'."),
+        ({"lower": ["age"]}, "'lower' must map features to numbers. Got list."),
+        ({"upper": {"age": np.nan}}, "'upper' must be numbers. Got nan for 'age'."),
+        ({"weights": {"age": 0}}, "'weights' must be positive numbers. Got 0.0 for 'age'."),
+        ({"weights": {"age": -1}}, "'weights' must be positive numbers. Got -1.0 for 'age'."),
+        ({"weights": {"age": np.inf}}, "'weights' must be positive numbers. Got inf for 'age'."),
+        (
+            {"only_up": ["age"], "only_down": ["age"]},
+            "'only_up' and 'only_down' must differ. Got 'age' in both: use 'fixed'.",
+        ),
+        (
+            {"lower": {"age": 3}, "upper": {"age": 2}},
+            "'lower' must not exceed 'upper'. Got 3.0 > 2.0 for 'age'.",
+        ),
+    ],
+)
+def test_rules_that_cannot_be(rules: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Constraints(**rules)
+    assert str(caught.value) == message
+
+
+def test_rules_are_kept_as_they_were_given() -> None:
+    names = ["b", "a"]
+    rules = Constraints(fixed=names, lower={"c": 1}, weights={"d": 2})
+    names.append("z")
+    assert rules.fixed == ("b", "a")
+    assert rules.lower == {"c": 1.0}
+    assert rules.features() == {"a", "b", "c", "d"}
+
+
+# Membership and projection ------------------------------------------------------------------------
+
+
+def _set(direction: list[int]) -> FeasibleSet:
+    n = len(direction)
+    return FeasibleSet(np.full(n, -1.0), np.full(n, 2.0), np.array(direction), np.ones(n))
+
+
+def test_membership() -> None:
+    feasible = _set([0, 1, -1])
+    assert feasible.contains(np.array([[0.0, 0.0, 0.0], [2.0, 0.5, -0.5], [-1.0, 0.5, -1.0]]))
+    assert not feasible.contains(np.array([[0.0, 0.0, 0.0], [2.1, 0.0, 0.0]]))
+    assert not feasible.contains(np.array([[0.0, 0.5, 0.0], [0.0, 0.4, 0.0]]))
+    assert not feasible.contains(np.array([[0.0, 0.0, -0.5], [0.0, 0.0, -0.4]]))
+
+
+@given(values=st.lists(st.floats(-10, 10), min_size=1, max_size=8))
+def test_isotonic_is_that_of_scikit_learn(values: list[float]) -> None:
+    from sklearn.isotonic import isotonic_regression
+
+    expected = isotonic_regression(np.array(values))
+    assert isotonic(np.array(values)) == pytest.approx(expected, abs=1e-9)
+    batch = np.tile(values, (2, 3, 1))
+    assert isotonic(batch)[1, 2] == pytest.approx(expected, abs=1e-9)
+
+
+@given(seed=st.integers(0, 10_000), waypoints=st.integers(2, 5))
+def test_projection_is_allowed_idempotent_and_keeps_the_start(seed: int, waypoints: int) -> None:
+    rng = np.random.default_rng(seed)
+    feasible = FeasibleSet(
+        np.array([-1.0, 0.0, -1.0, 0.3]),
+        np.array([1.0, 1.5, 0.0, 0.3]),
+        np.array([0, 1, -1, 0]),
+        np.ones(4),
+    )
+    paths = rng.normal(scale=2, size=(3, waypoints, 4))
+    paths[:, 0] = [0.0, 0.0, 0.0, 0.3]
+    projected = feasible.project(paths)
+    assert np.array_equal(projected[:, 0], paths[:, 0])
+    assert all(feasible.contains(path) for path in projected)
+    assert feasible.project(projected) == pytest.approx(projected, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_projection_is_the_nearest(seed: int) -> None:
+    """Against a general solver, one monotone coordinate of four waypoints."""
+    feasible = FeasibleSet(np.array([0.0]), np.array([1.0]), np.array([1]), np.ones(1))
+    path = np.random.default_rng(seed).normal(0.5, 1.0, size=(5, 1))
+    path[0] = 0.0
+    projected = feasible.project(path)
+    solved = minimize(
+        lambda z: ((z - path[1:, 0]) ** 2).sum(),
+        np.linspace(0.2, 0.8, 4),
+        bounds=[(0, 1)] * 4,
+        constraints={"type": "ineq", "fun": np.diff},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert projected[1:, 0] == pytest.approx(solved.x, abs=1e-5)
+
+
+def test_projection_does_not_change_its_argument() -> None:
+    paths = np.random.default_rng(0).normal(size=(2, 4, 3))
+    kept = paths.copy()
+    _set([0, 1, -1]).project(paths)
+    assert np.array_equal(paths, kept)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daace.data.table import Table
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.exceptions import InvalidInput
+from daace.landscape.constraints import Constraints
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal
+from daace.landscape.problem import Problem
+
+
+@pytest.fixture(scope="module")
+def flowers(iris: Table) -> LinearGaussianNetwork:
+    return LinearGaussianNetwork().fit(iris)
+
+
+ROW = {"sepal length": 6.0, "sepal width": 3.0, "petal length": 4.0, "petal width": 1.2}
+
+
+def _problem(flowers: LinearGaussianNetwork, start: object, **rules: object) -> Problem:
+    return Problem(
+        start,
+        Landscape(flowers, penalty=2.0),
+        Goal(target="setosa"),
+        Constraints(**rules),  # type: ignore[arg-type]
+    )
+
+
+def test_a_start_in_any_form(flowers: LinearGaussianNetwork) -> None:
+    model = flowers.to_model(ROW)[0]
+    for start in (model, model[None], ROW, pd.Series(ROW), pd.DataFrame([ROW])):
+        assert _problem(flowers, start).x == pytest.approx(model, rel=1e-12)
+
+
+def test_the_start_is_copied_and_cannot_be_written(flowers: LinearGaussianNetwork) -> None:
+    start = flowers.to_model(ROW)[0].copy()
+    problem = _problem(flowers, start)
+    start[0] = 99.0
+    assert problem.x[0] != 99.0
+    with pytest.raises(ValueError, match="read-only"):
+        problem.x[0] = 1.0
+    with pytest.raises(FrozenInstanceError):
+        problem.goal = Goal(target="virginica")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (np.zeros(3), "'start' must have 4 values. Got 3."),
+        (np.zeros((2, 4)), "'start' must have 4 values. Got 8."),
+        (np.array([0.0, np.nan, 0.0, 0.0]), "'start' must be finite. Got NaN or infinity."),
+        (pd.DataFrame([ROW, ROW]), "'start' must be one row. Got 2."),
+        ({**ROW, "petal width": "thin"}, "numeric features only"),
+        ({"petal width": 1.0}, "The row must have every feature."),
+    ],
+)
+def test_starts_that_cannot_be(flowers: LinearGaussianNetwork, start: object, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        _problem(flowers, start)
+    assert message in str(caught.value)
+
+
+def test_goal_and_constraints_are_compiled(flowers: LinearGaussianNetwork) -> None:
+    problem = _problem(flowers, ROW, fixed=["sepal width"], only_up=["petal width"])
+    assert problem.region.index == 0
+    assert problem.feasible.lower[1] == problem.x[1] == problem.feasible.upper[1]
+    assert problem.feasible.direction.tolist() == [0, 0, 0, 1]
+    assert problem.feasible.contains(problem.x[None])
+    with pytest.raises(InvalidInput, match="Got 'rose'"):
+        Problem(ROW, Landscape(flowers), Goal(target="rose"))
+
+
+def test_cost_with_and_without_weights(flowers: LinearGaussianNetwork) -> None:
+    path = np.stack([flowers.to_model(ROW)[0], flowers.pool("setosa").X[0]])
+    plain = _problem(flowers, ROW)
+    assert plain.path_cost(path) == plain.landscape.path_cost(path)
+    middle = plain.landscape.path_cost(path, rule="midpoint", pieces=7)
+    assert plain.path_cost(path, rule="midpoint", pieces=7) == middle
+
+    weights = {"petal width": 4.0, "sepal length": 0.5}
+    weighted = _problem(flowers, ROW, weights=weights)
+    expected = plain.landscape.path_cost(path, weights=np.array([0.5, 1.0, 1.0, 4.0]))
+    assert weighted.path_cost(path) == pytest.approx(expected, rel=1e-12)
+    assert weighted.path_cost(path) != pytest.approx(plain.path_cost(path), rel=0.01)
+    same = _problem(flowers, ROW, weights=dict.fromkeys(weights, 1.0))
+    assert same.path_cost(path) == plain.path_cost(path)
+
+
+def test_the_goal_is_judged_alone(flowers: LinearGaussianNetwork) -> None:
+    problem = _problem(flowers, ROW)
+    pool = flowers.pool("setosa").X
+    judged = [problem.met_by(x) for x in pool[:200]]
+    assert judged == [problem.goal.check(flowers, x) for x in pool[:200]]
+    assert any(judged)
+    assert not all(judged)
+    assert not problem.met_by(problem.x)
+
+
+def test_a_box_and_a_judge_of_ones_own(flowers: LinearGaussianNetwork) -> None:
+    class Sure:
+        classes_ = np.array(["virginica", "versicolor", "setosa"])
+
+        def log_posterior(self, X: np.ndarray) -> np.ndarray:
+            return np.asarray(np.log(np.tile([0.01, 0.01, 0.98], (len(X), 1))))
+
+    box = (np.full(4, -3.0), np.full(4, 3.0))
+    problem = Problem(
+        ROW, Landscape(flowers), Goal(target="setosa", plausibility=-5), box=box, posterior=Sure()
+    )
+    assert problem.feasible.lower.tolist() == [-3.0] * 4
+    assert problem.met_by(problem.x)
+    assert not problem.region.differentiable
