@@ -37,10 +37,10 @@ def hook() -> GaussianMixture:
 
 
 def horseshoe() -> GaussianMixture:
-    """Most of a circle; the goal is its last part, next to the start but for the gap."""
-    angle = np.linspace(0.3, 2 * np.pi - 0.3, 90)
+    """Two thirds of a circle; the goal is its last part, across the gap from the start."""
+    angle = np.linspace(1.0, 2 * np.pi - 1.0, 90)
     points = 1.5 * np.column_stack([np.cos(angle), np.sin(angle)])
-    return GaussianMixture(*curve_mixture({"first": points[:65], "last": points[65:]}, width=0.2))
+    return GaussianMixture(*curve_mixture({"first": points[:54], "last": points[54:]}, width=0.2))
 
 
 def cases() -> list[Case]:
@@ -65,8 +65,8 @@ def cases() -> list[Case]:
     found.append(Case("hook, end", True, hooked, np.array([0.0, 2.9]), "near"))
     found.append(Case("hook, middle", True, hooked, np.array([0.0, 1.5]), "near"))
     shoe = horseshoe()
-    found.append(Case("horseshoe, tip", True, shoe, np.array([1.43, 0.45]), "last"))
-    found.append(Case("horseshoe, top", True, shoe, np.array([0.0, 1.5]), "last"))
+    found.append(Case("horseshoe, tip", True, shoe, np.array([0.85, 1.25]), "last"))
+    found.append(Case("horseshoe, top", True, shoe, np.array([0.1, 1.5]), "last"))
     return found
 
 
@@ -116,7 +116,7 @@ def _cheapest_on_edge(tau: np.ndarray, slack: np.ndarray) -> float:
 
 
 def rows(
-    *, cells: tuple[int, int] = (400, 800), only: slice = slice(None)
+    *, cells: tuple[int, int] = (600, 1200), only: slice = slice(None)
 ) -> list[dict[str, object]]:
     """Return one row per problem and penalty."""
     chosen = cases()[only]

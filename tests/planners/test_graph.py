@@ -38,8 +38,8 @@ def test_edge_costs_are_those_of_the_landscape(density: GaussianMixture) -> None
 
 def test_routes_lead_from_the_start_to_the_goal(density: GaussianMixture) -> None:
     problem = Problem(np.array([-1.0, 0.05]), Landscape(density, penalty=5.0), Goal("lower"))
-    routes = draw_graph(density).routes(problem, 3)
-    assert len(routes) == 3
+    routes = draw_graph(density).routes(problem, 4)
+    assert len(routes) == 4
     for route in routes:
         np.testing.assert_array_equal(route[0], problem.x)
         assert problem.met_by(route[-1])

@@ -182,9 +182,7 @@ class Family:
         residuals[:, 0] = np.maximum(left[:, child], 0.0)
         residuals[:, 1 : 1 + p] = residuals[:, :1] + weights[:, :, child] ** 2 * alone
         if room:
-            partial = stats.scatters[:, child] - np.einsum(
-                "gp,gpi->gi", outer[:, :, child], weights
-            )
+            partial = stats.scatters[:, child] - (outer[:, None, :, child] @ weights)[:, 0]
             usable = left > stats.floors  # what the parents already tell adds nothing
             shared = partial**2 / np.where(usable, left, np.inf)
             residuals[:, 1 + p :] = np.maximum(residuals[:, :1] - shared, 0.0)
@@ -263,17 +261,21 @@ class _Search:
     def best_move(self) -> Move:
         """Return the unsettled change that gains most (or loses least); the first among equals."""
         n = len(self.score)
-        toggle = np.where(self.settled.class_arcs, -np.inf, self.toggle_class)
-        add = np.where(self.descends | self.settled.arcs, -np.inf, self.add)
         tails, heads = np.divmod(np.flatnonzero(self.arcs & self.loose), n)
-        remove = self.remove[tails, heads]
-        gains = np.concatenate([toggle, add.ravel(), remove])
+        gains = np.empty(n + n * n + len(tails))
+        toggle, add, remove = gains[:n], gains[n : n + n * n].reshape(n, n), gains[n + n * n :]
+        np.copyto(toggle, self.toggle_class)
+        np.copyto(toggle, -np.inf, where=self.settled.class_arcs)
+        np.copyto(add, self.add)
+        np.copyto(add, -np.inf, where=self.descends | self.settled.arcs)
+        np.copyto(remove, self.remove[tails, heads])
         best = float(gains.max())
 
         reverse = remove + self.add[heads, tails]  # i -> j: j loses i, i gains j
         better = np.flatnonzero(reverse > best + self.tie)
-        other_route = np.any(self.arcs[tails[better]] & self.descends[heads[better]], axis=1)
-        better = better[~other_route]
+        if len(better):
+            other_route = np.any(self.arcs[tails[better]] & self.descends[heads[better]], axis=1)
+            better = better[~other_route]
         if len(better):
             best = float(reverse[better].max())
             arc = better[np.argmax(reverse[better] >= best - self.tie)]
@@ -332,10 +334,13 @@ class _Search:
     def disconnect(self, parent: int, child: int) -> None:
         """Remove an arc."""
         self.arcs[parent, child] = False
-        ancestors = self.descends.sum(axis=1)  # no feature has as many as one below it
-        below = np.flatnonzero(self.descends[:, child])
-        for node in (child, *below[np.argsort(ancestors[below])]):
-            self._trace(node)
+        before = self.descends[child].copy()
+        self._trace(child)
+        if (self.descends[child] != before).any():
+            below = np.flatnonzero(self.descends[:, child])
+            ancestors = self.descends[below].sum(axis=1)  # none has as many as one below it
+            for node in below[np.argsort(ancestors)]:
+                self._trace(node)
         self._refresh(child)
 
     def _trace(self, child: int) -> None:

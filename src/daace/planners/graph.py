@@ -62,33 +62,59 @@ class DrawGraph:
         lengths = np.linalg.norm(X[edges[:, 1]] - X[edges[:, 0]], axis=1)
         return cls(X, density.log_joint(X), edges, lengths, log_prob.reshape(len(edges), -1))
 
-    def edge_costs(self, landscape: Landscape, unit: float) -> FloatArray:
-        """Return the cost of every edge, in units of `unit ** penalty`."""
-        prices = landscape.price(landscape.roughness(self.log_prob) / unit)
+    def edge_costs(self, landscape: Landscape, unit: float, *, relief: float = 0.0) -> FloatArray:
+        """Return the cost of every edge, in units of `unit ** penalty`.
+
+        Args:
+            landscape: the terrain.
+            unit: u is divided by it.
+            relief: nats by which the ground is raised, at most to the level of dense ground.
+        """
+        level = np.maximum(self.log_prob, landscape.density.draws_.level)
+        log_prob = np.minimum(self.log_prob + relief, level)
+        prices = landscape.price(landscape.roughness(log_prob) / unit)
         costs: FloatArray = self.lengths * (prices @ EDGE_RULE.weights)
         return costs
 
     def routes(self, problem: Problem, count: int, *, unit: float = 1.0) -> list[FloatArray]:
         """Return cheap routes from the start to different parts of the goal, ends at its edge.
 
-        Each has shape `(waypoints, n)`, the start first.
+        Half of them by the cost of the edges as they are. But draws scatter around the ridges
+        that an optimised path follows, and at a high penalty that scatter costs more than a wall;
+        so the other half is found with the ground raised until typical draws are dense ground.
+
+        Each route has shape `(waypoints, n)`, the start first.
         """
         feasible, landscape = problem.feasible, problem.landscape
         allowed = np.all((feasible.lower <= self.X) & (self.X <= feasible.upper), axis=1)
         slack = problem.region.slack_of(self.log_joint, self.X)
         goals = np.flatnonzero(allowed & (slack > 0).all(axis=1))
-        if len(goals) == 0 or not allowed.any():
+        if len(goals) == 0:
             return []
         usable = np.flatnonzero(allowed[self.edges].all(axis=1))
         inside = np.flatnonzero(allowed)
         first = inside[nearest(problem.x[None], self.X[inside], NEIGHBOURS)[0]]
-        steps = np.stack([np.broadcast_to(problem.x, (len(first), len(problem.x))), self.X[first]])
-        steps = steps.transpose(1, 0, 2)
+        steps = np.stack([np.repeat(problem.x[None], len(first), axis=0), self.X[first]], axis=1)
         to_first = landscape.segment_costs(steps, gauss_rule(16), unit=unit)[0][:, 0]
+        draws = landscape.density.draws_
+        found: list[FloatArray] = []
+        for relief in (0.0, draws.level - float(draws.quantiles[25])):
+            between = self.edge_costs(landscape, unit, relief=relief)[usable]
+            reached, previous = self._search(self.edges[usable], between, first, to_first)
+            ends = goals[np.isfinite(reached[goals])]
+            if len(ends):
+                ends = ends[spread_out(self.X[ends], reached[ends], -(-count // 2))]
+            found += [self._route(problem, previous, end) for end in ends]
+        return found
+
+    def _search(
+        self, edges: IntArray, costs: FloatArray, first: IntArray, to_first: FloatArray
+    ) -> tuple[FloatArray, IntArray]:
+        """Run Dijkstra from the start, which is the node after the last."""
         origin = len(self.X)
-        begin = np.concatenate([self.edges[usable, 0], np.full(len(first), origin)])
-        end = np.concatenate([self.edges[usable, 1], first])
-        costs = np.concatenate([self.edge_costs(landscape, unit)[usable], to_first])
+        begin = np.concatenate([edges[:, 0], np.full(len(first), origin)])
+        end = np.concatenate([edges[:, 1], first])
+        costs = np.concatenate([costs, to_first])
         lowest = costs.min()
         if lowest <= 0:  # the raw scale pays for dense ground: shift so that Dijkstra applies
             costs = costs - lowest + 1e-6 * max(1.0, float(np.abs(costs).max()))
@@ -96,11 +122,7 @@ class DrawGraph:
         reached, previous = dijkstra(
             matrix, directed=False, indices=origin, return_predecessors=True
         )
-        goals = goals[np.isfinite(reached[goals])]
-        if len(goals) == 0:
-            return []
-        goals = goals[spread_out(self.X[goals], reached[goals], count)]
-        return [self._route(problem, previous, goal) for goal in goals]
+        return reached, previous
 
     def _route(self, problem: Problem, previous: IntArray, goal: int) -> FloatArray:
         nodes = [int(goal)]
