@@ -4,6 +4,7 @@
 #   make test        everything that must hold: tests, style, types, examples
 #   make bench       ratios against other tools, measured in one run (minutes)
 #   make bench-full  the same on every problem (hours)
+#   make docs        the documentation, in site/
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,7 +26,7 @@ export DAACE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test bench bench-full clean
+.PHONY: help demo test bench bench-full docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -36,11 +37,14 @@ demo: $(VENV)/.core
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
 
-bench-full: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.run --full
+bench-full: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.run --full --jobs 2
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir site
 
 clean:
 	rm -rf $(VENV)
@@ -58,3 +62,11 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.made
 $(VENV)/.dev: pyproject.toml requirements-dev.txt | $(VENV)/.made
 	$(PIP) --editable ".[nsga2,parquet]" --requirement requirements-dev.txt
 	@touch $(VENV)/.core $@
+
+$(VENV)/.bench: requirements-bench.txt $(VENV)/.dev
+	$(PIP) --requirement requirements-bench.txt
+	@touch $@
+
+$(VENV)/.docs: requirements-docs.txt $(VENV)/.core
+	$(PIP) --requirement requirements-docs.txt
+	@touch $@

@@ -74,7 +74,7 @@ def test_parameters_are_least_squares(table: Table) -> None:
     for k, label in enumerate(network.classes_):
         group = X[table.y == label]
         design = np.column_stack([np.ones(len(group)), group[:, :2]])
-        beta, rss, *_ = np.linalg.lstsq(design, group[:, 2])
+        beta, rss, *_ = np.linalg.lstsq(design, group[:, 2], rcond=None)
         assert network.intercepts_[k, 2] == pytest.approx(beta[0], abs=1e-9)
         assert network.coefficients_[k, 2, :2] == pytest.approx(beta[1:], rel=1e-9)
         assert network.variances_[k, 2] == pytest.approx(rss[0] / (len(group) - 3), rel=1e-9)

@@ -60,7 +60,7 @@ def slow_family_score(rows: Rows, child: int, parents: list[int], class_parent: 
         freedom = len(group) - design.shape[1]
         if freedom < 1:
             return -np.inf
-        beta, *_ = np.linalg.lstsq(design, group[:, child])
+        beta, *_ = np.linalg.lstsq(design, group[:, child], rcond=None)
         residuals = group[:, child] - design @ beta
         variance = max(float(residuals @ residuals) / freedom, VARIANCE_FLOOR)
         score += -0.5 * len(group) * np.log(2 * np.pi * variance)
@@ -149,7 +149,7 @@ def test_regression_matches_least_squares() -> None:
     for k in range(2):
         group = X[y == k]
         design = np.column_stack([np.ones(len(group)), group[:, [1, 3]]])
-        beta, rss, *_ = np.linalg.lstsq(design, group[:, 0])
+        beta, rss, *_ = np.linalg.lstsq(design, group[:, 0], rcond=None)
         assert coefficients[k] == pytest.approx(beta[1:], rel=1e-9)
         assert residuals[k] == pytest.approx(rss[0], rel=1e-9)
 
