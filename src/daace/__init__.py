@@ -7,7 +7,14 @@ from daace.density.base import ConditionalDensity
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.mixture import GaussianMixture
-from daace.exceptions import DaaceError, InvalidInput, ModelFileError, PrivacyError
+from daace.exceptions import (
+    DaaceError,
+    InvalidInput,
+    MissingDependency,
+    ModelFileError,
+    NotFitted,
+    PrivacyError,
+)
 from daace.explain.batch import Batch
 from daace.explain.explainer import Explainer, fit, load
 from daace.explain.explanation import Explanation
@@ -35,7 +42,9 @@ __all__ = [
     "KernelDensity",
     "Landscape",
     "LinearGaussianNetwork",
+    "MissingDependency",
     "ModelFileError",
+    "NotFitted",
     "PathOptimizer",
     "Plan",
     "Planner",

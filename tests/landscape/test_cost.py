@@ -383,3 +383,15 @@ MIXTURE = GaussianMixture(
     np.array([np.eye(2), [[1.0, 0.6], [0.6, 1.5]], 0.3 * np.eye(2)]),
     ["a", "b", "a"],
 )
+
+
+def test_a_huge_cost_is_infinite_without_a_warning() -> None:
+    density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+    landscape = Landscape(density, penalty=1000.0)
+    assert landscape.path_cost(np.array([[0.0], [40.0]])) == np.inf
+    assert np.isfinite(Landscape(density, penalty=40.0).path_cost(np.array([[0.0], [400.0]])))
+
+
+def test_standing_still_costs_nothing() -> None:
+    density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+    assert Landscape(density, penalty=15.0).path_cost(np.array([[60.0], [60.0]])) == 0

@@ -81,8 +81,8 @@ class ConditionalDensity(ABC):
 
     To write your own, set the attributes below in `fit` by `_learn_names`, write
     `log_joint_and_pullback` and `sample`, and end `fit` with `_describe_draws`. Everything else
-    (probabilities, gradients, planning, plots) follows. To be saved in a model file it also needs
-    `kind`, `to_arrays` and `from_arrays`.
+    (probabilities, gradients, planning, plots) follows. The densities of this package can also be
+    saved in a model file, by `kind`, `to_arrays` and `from_arrays`.
 
     Attributes:
         classes_: class labels, in the order of the columns of `log_joint`.
@@ -123,14 +123,14 @@ class ConditionalDensity(ABC):
     ) -> tuple[FloatArray, Labels]:
         """Draw `n` rows (model space) and their classes; only of class `label` when given."""
 
-    @abstractmethod
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """Return what was learned: arrays, and settings that JSON can hold."""
+        raise InvalidInput(f"A {type(self).__name__} cannot be saved: it has no 'to_arrays'.")
 
     @classmethod
-    @abstractmethod
     def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
         """Rebuild from `to_arrays`; raises `KeyError` or `ValueError` where they do not fit."""
+        raise InvalidInput(f"A {cls.__name__} cannot be loaded: it has no 'from_arrays'.")
 
     # What follows from it ---------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class ConditionalDensity(ABC):
         return pd.DataFrame(self.standardizer_.inverse(rows), columns=list(self.features_))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+        return {name: value for name, value in self.__dict__.items() if name != "_pools"}
 
     # For concrete densities -------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity, check_choice, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.landscape.path import (
+    EPSILON,
     PANEL,
     Rule,
     gauss_rule,
@@ -29,6 +30,9 @@ from daace.landscape.path import (
 #: Two rules that agree to this, relative to the size of the integrand, have converged.
 CONVERGED = 1e-7
 MAX_NODES = 1024
+
+#: exp(709) is the largest number; a path may be rougher between its waypoints than at them.
+LARGEST_POWER = 500.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +115,19 @@ class Landscape:
         path = self._check_path(waypoints)
         check_choice("rule", rule, ("gauss", "midpoint"))
         chosen = self.converged_rule(path) if rule == "gauss" else midpoint_rule(pieces)
-        costs, _ = self.segment_costs(path[None], chosen, weights=weights)
-        return float(costs.sum())
+        unit = self._unit(path)
+        costs, _ = self.segment_costs(path[None], chosen, unit=unit, weights=weights)
+        with np.errstate(over="ignore"):  # what exceeds the largest number is infinite
+            return float(costs.sum() * np.float64(unit) ** self.penalty)
 
     def path_cost_and_grad(self, waypoints: FloatArray) -> tuple[float, FloatArray]:
         """Return the cost of a polyline and its gradient, shape `(waypoints, n)`."""
         path = self._check_path(waypoints)
-        costs, gradient = self.segment_costs(path[None], self.converged_rule(path))
-        return float(costs.sum()), gradient()[0]
+        unit = self._unit(path)
+        costs, gradient = self.segment_costs(path[None], self.converged_rule(path), unit=unit)
+        with np.errstate(over="ignore"):
+            scale = np.float64(unit) ** self.penalty
+            return float(costs.sum() * scale), gradient()[0] * scale
 
     def segment_costs(
         self,
@@ -159,7 +168,7 @@ class Landscape:
             pulled = pullback(share * np.exp(joint - log_prob[:, None])).reshape(points.shape)
             at_end = np.einsum("bsqn,q->bsn", pulled, rule.nodes)
             at_begin = pulled.sum(axis=2) - at_end
-            along = vectors * (average / lengths)[..., None]
+            along = vectors * (average / np.maximum(lengths, EPSILON))[..., None]
             if metric is not None:
                 along *= metric**2
             total = np.zeros_like(paths)
@@ -175,8 +184,7 @@ class Landscape:
         longest = float(segment_lengths(segment_vectors(path)).max(initial=0.0))
         while nodes * self.density.resolution_ < longest and nodes < MAX_NODES:
             nodes *= 2
-        ends = self.roughness(self.density.log_prob(path))
-        unit = max(1.0, float(np.abs(ends).max()))
+        unit = self._unit(path)
         coarse = self.segment_costs(path[None], gauss_rule(nodes), unit=unit)[0]
         while nodes < MAX_NODES:
             nodes *= 2
@@ -185,6 +193,11 @@ class Landscape:
                 break
             coarse = fine
         return gauss_rule(nodes)
+
+    def _unit(self, path: FloatArray) -> float:
+        """Return the roughness to count in, so that no power overflows on the way: mostly 1."""
+        roughest = float(np.abs(self.roughness(self.density.log_prob(path))).max())
+        return roughest if self.penalty * np.log(max(roughest, 1.0)) > LARGEST_POWER else 1.0
 
     def _check_path(self, waypoints: FloatArray) -> FloatArray:
         path = np.asarray(waypoints, dtype=np.float64)

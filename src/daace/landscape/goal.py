@@ -12,6 +12,9 @@ from daace._typing import BoolArray, FloatArray, Labels
 from daace.density.base import ConditionalDensity, log_sum_exp
 from daace.exceptions import InvalidInput
 
+#: Slack of a threshold that asks for nothing, in nats.
+PLENTY = 1e100
+
 
 class Posterior(Protocol):
     """Whoever says how probable a class is: the density, or a wrapped classifier."""
@@ -67,7 +70,7 @@ class Goal:
         judge = density if posterior is None else posterior
         label = density.classes_[density.class_index(self.target)]
         index = int(np.flatnonzero([str(c) == str(label) for c in judge.classes_])[0])
-        beta = float(np.log(max(self.min_posterior, 1e-300)))  # 0 asks for nothing
+        beta = float(np.log(self.min_posterior)) if self.min_posterior > 0 else -np.inf
         return GoalRegion(density, posterior, index, float(alpha), beta)
 
     def check(
@@ -106,7 +109,9 @@ class GoalRegion:
             posterior = self.posterior.log_posterior(X)[:, self.index]
         slack = np.empty((len(X), 2))
         slack[:, 0] = log_prob - self.min_log_prob
-        slack[:, 1] = posterior - self.log_min_posterior
+        slack[:, 1] = PLENTY
+        if np.isfinite(self.log_min_posterior):
+            slack[:, 1] = posterior - self.log_min_posterior
         return slack
 
     def contains(self, X: FloatArray) -> BoolArray:

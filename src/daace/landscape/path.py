@@ -9,7 +9,7 @@ import numpy as np
 
 from daace._typing import FloatArray
 
-#: A segment of no length has no direction: its length is sqrt(d^2 + EPSILON^2).
+#: Shorter segments have no direction: where a length divides, it is at least this.
 EPSILON = 1e-9
 
 #: Gauss-Legendre nodes per panel; longer rules repeat the panel.
@@ -49,7 +49,7 @@ def segment_vectors(paths: FloatArray) -> FloatArray:
 
 def segment_lengths(vectors: FloatArray) -> FloatArray:
     """Return the lengths of segment vectors, shape `(..., segments)`."""
-    lengths: FloatArray = np.sqrt(np.einsum("...n,...n->...", vectors, vectors) + EPSILON**2)
+    lengths: FloatArray = np.sqrt(np.einsum("...n,...n->...", vectors, vectors))
     return lengths
 
 

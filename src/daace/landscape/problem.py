@@ -19,8 +19,8 @@ class Problem:
     """Start, landscape, goal and constraints: all that a planner may see.
 
     Args:
-        start: a model-space array of shape `(n,)`; or a Series, dict or one-row frame in user
-            units.
+        start: model-space numbers without names (an array or list of n); or a Series, dict or
+            one-row frame, with names and in user units.
         landscape: the terrain.
         goal: where to end.
         constraints: what may change.
@@ -46,7 +46,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         density = self.landscape.density
-        if isinstance(self.start, np.ndarray):
+        if isinstance(self.start, np.ndarray | list | tuple):
             x = np.array(self.start, dtype=np.float64).reshape(-1)
             if len(x) != len(density.features_):
                 raise InvalidInput(

@@ -237,7 +237,7 @@ class Search:
         return relative
 
     def _best(self, candidates: Candidates) -> Candidates:
-        """Keep up to `CARRIED` of each problem's best paths that differ."""
+        """Keep up to `CARRIED` of each problem's best paths that differ, the best first."""
         kept: list[int] = []
         order = np.lexsort((candidates.cost, candidates.violation > FAR_FROM_GOAL))
         for i in np.unique(candidates.owner):
@@ -291,14 +291,15 @@ class Search:
             weights=self.weights,
             unit=unit,
         )
-        outcome = minimize(
-            objective,
-            Z,
-            self.metric,
-            iterations=iterations,
-            tolerance=max(1e-6, 1e-3 * self.vertex_tolerance),
-            expired=lambda: self.clock.expired,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is not accepted
+            outcome = minimize(
+                objective,
+                Z,
+                self.metric,
+                iterations=iterations,
+                tolerance=max(1e-6, 1e-3 * self.vertex_tolerance),
+                expired=lambda: self.clock.expired,
+            )
         self.clock.evaluations += outcome.evaluations
         return outcome
 
@@ -359,8 +360,7 @@ class Search:
 
     def _best_path(self, i: int, candidates: Candidates, goal: GoalPoints) -> FloatArray | None:
         """Return the cheapest path of one problem that ends in the goal, strictly."""
-        mine = np.flatnonzero(candidates.owner == i)
-        for k in mine[np.argsort(candidates.cost[mine], kind="stable")]:
+        for k in np.flatnonzero(candidates.owner == i):  # those that arrive first, cheapest first
             polished = self._polish_tails(i, candidates.paths[k])
             path = settle(self.problems[i], polished, goal.inside)
             if path is not None:

@@ -8,17 +8,21 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.landscape.problem import Problem
+from daace.planners.feasibility import reach
 
 #: Goal points looked at per query. Cost is at least length, so the nearest are the likeliest.
 NEAREST = 100
 
+#: Draws from which a goal that none of them meets is climbed to.
+CLIMBS = 4
+
 
 @dataclass(frozen=True, eq=False)
 class GoalPoints:
-    """Draws of the target class, moved into the feasible set.
+    """Draws of the target class, moved into the feasible set, or points climbed to from them.
 
     Attributes:
-        inside: draws that meet the goal, nearest to the start first, shape `(points, n)`.
+        inside: points that meet the goal, nearest to the start first, shape `(points, n)`.
         nearly: when none does, the draws that miss it least.
         reachable: largest log p slack among draws that meet the posterior threshold, and
             largest log posterior slack among draws that meet the log p threshold; -inf if none.
@@ -44,8 +48,13 @@ def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
     inside = np.flatnonzero(good)
     inside = inside[np.argsort(distance[inside], kind="stable")[:nearest]]
     shortfall = np.maximum(-slack, 0.0).sum(axis=1)
-    nearly = np.argsort(shortfall, kind="stable")[: 2 * nearest]
-    return GoalPoints(X[inside], X[nearly], best_reached(slack))
+    nearly = np.argsort(shortfall, kind="stable")[:nearest]
+    reachable = best_reached(slack)
+    if len(inside) or not problem.region.differentiable:
+        return GoalPoints(X[inside], X[nearly], reachable)
+    climbed = reach(problem, X[nearly[:CLIMBS]])
+    reachable = (max(reachable[0], climbed.log_prob), max(reachable[1], climbed.posterior))
+    return GoalPoints(climbed.inside, X[nearly], reachable)
 
 
 def best_reached(slack: FloatArray) -> tuple[float, float]:

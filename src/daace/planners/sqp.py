@@ -21,7 +21,7 @@ from daace._typing import BoolArray, FloatArray, IntArray
 from daace.landscape.constraints import project_paths
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import GoalRegion
-from daace.landscape.path import Rule, segment_lengths, segment_vectors
+from daace.landscape.path import EPSILON, Rule, segment_lengths, segment_vectors
 
 MEMORY = 8
 ARMIJO = 1e-4
@@ -320,7 +320,9 @@ def _chain_preconditioner(
     pull = costs / lengths**2
     hold = np.zeros_like(costs)
     if land.penalty > 0:
-        roughness = (costs / values.lengths) ** (1 / land.penalty) * objective.unit[rows][:, None]
+        roughness = (costs / np.maximum(values.lengths, EPSILON)) ** (
+            1 / land.penalty
+        ) * objective.unit[rows][:, None]
         spread = land.density.draws_.spread if land.scale == "relative" else 1.0
         hold = land.penalty * costs / (np.maximum(roughness, 1e-3) * spread) / 3.0
     size = pull.shape[1]
