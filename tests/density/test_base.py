@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from daace._checks import check_choice
 from daace._typing import FloatArray, Labels
 from daace.data.table import Table
 from daace.density.base import (
     ConditionalDensity,
     DrawStatistics,
     Pullback,
-    check_choice,
     draw_classes,
     log_posterior,
     log_sum_exp,

@@ -142,8 +142,8 @@ def test_no_parents_at_all(iris: Table) -> None:
     ("settings", "message"),
     [
         ({"start": "full"}, "'start' must be one of 'naive', 'empty'. Got 'full'."),
-        ({"max_parents": -1}, "'max_parents' must be None or an integer of at least 0. Got -1."),
-        ({"max_parents": 1.5}, "'max_parents' must be None or an integer of at least 0. Got 1.5."),
+        ({"max_parents": -1}, "'max_parents' must be an integer of at least 0. Got -1."),
+        ({"max_parents": 1.5}, "'max_parents' must be an integer of at least 0. Got 1.5."),
         ({"forced": [("x1", "x9")]}, "'forced' must name columns of the table. Got 'x9'."),
         ({"forbidden": [("y", "x1")]}, "'forbidden' must name columns of the table. Got 'y'."),
         ({"forced": [("x1", "class")]}, "'forced' must not point to the class."),

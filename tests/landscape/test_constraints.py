@@ -108,7 +108,7 @@ def test_rules_that_do_not_fit(
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ({"fixed": "age"}, "'fixed' must be a list of features. Got the text 'age'."),
+        ({"fixed": "age"}, "'fixed' must be a list of features. Got 'age'."),
         ({"lower": ["age"]}, "'lower' must map features to numbers. Got list."),
         ({"upper": {"age": np.nan}}, "'upper' must be numbers. Got nan for 'age'."),
         ({"weights": {"age": 0}}, "'weights' must be positive numbers. Got 0.0 for 'age'."),

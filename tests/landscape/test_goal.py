@@ -108,7 +108,7 @@ def test_posterior_zero_asks_for_nothing_far_away(mixture: GaussianMixture) -> N
     [
         ({"min_posterior": 1.0}, "'min_posterior' must be at least 0 and below 1. Got 1.0."),
         ({"min_posterior": -0.1}, "'min_posterior' must be at least 0 and below 1. Got -0.1."),
-        ({"min_posterior": np.nan}, "'min_posterior' must be at least 0 and below 1. Got nan."),
+        ({"min_posterior": np.nan}, "'min_posterior' must be a finite number. Got nan."),
         ({"plausibility": np.inf}, "'plausibility' must be a finite number. Got inf."),
         ({"min_log_prob": np.nan}, "'min_log_prob' must be a finite number. Got nan."),
     ],

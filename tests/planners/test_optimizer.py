@@ -21,10 +21,10 @@ from daace.exceptions import InvalidInput
     ("settings", "message"),
     [
         ({"vertices": -1}, "'vertices' must be"),
-        ({"vertices": ()}, "'vertices' must be"),
-        ({"starts": 0}, "'starts' must be at least 1. Got 0."),
-        ({"vertex_tolerance": -0.1}, "'vertex_tolerance' must be at least 0. Got -0.1."),
-        ({"time_limit": 0}, "'time_limit' must be positive. Got 0."),
+        ({"vertices": ()}, "'vertices' must name at least one"),
+        ({"starts": 0}, "'starts' must be an integer of at least 1. Got 0."),
+        ({"vertex_tolerance": -0.1}, "'vertex_tolerance' must be a finite number of at least 0. Got -0.1."),
+        ({"time_limit": 0}, "'time_limit' must be a finite number above 0. Got 0."),
     ],
 )
 def test_settings_are_checked(settings: dict[str, object], message: str) -> None:

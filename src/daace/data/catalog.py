@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from daace.data.table import Table, quote
+from daace.data.table import Table, check_unique, quote
 from daace.exceptions import InvalidInput, MissingDependency
 
 BUNDLED = ("breast_cancer", "iris", "wine_cultivars")
@@ -34,11 +34,12 @@ OPENML = {
 }
 
 
-def load_table(name: str) -> Table:
-    """Load a table by name.
+def load_table(name: str | int) -> Table:
+    """Load a table by name, or by its id on OpenML.
 
     Looked up in this order: the tables inside scikit-learn's wheel, then
-    `$DAACE_DATA/benchmark/NAME.parquet`, then OpenML (downloaded once, cached by scikit-learn).
+    `$DAACE_DATA/benchmark/NAME.parquet` (any name; its column 'class' is the target), then OpenML
+    (downloaded once, cached by scikit-learn).
 
     Raises:
         InvalidInput: no table has this name, or it cannot be reached.
@@ -47,44 +48,85 @@ def load_table(name: str) -> Table:
         >>> load_table("breast_cancer")
         Table(name='breast_cancer', rows=569, features=30, classes=['benign', 'malignant'])
     """
+    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+        raise InvalidInput(
+            f"'name' must be the name of a table or an id of OpenML. Got {type(name).__name__}."
+        )
+    number = OPENML.get(name) if isinstance(name, str) else int(name)
+    if not isinstance(name, str):
+        name = next((known for known, id_ in OPENML.items() if id_ == number), str(number))
     if name in BUNDLED:
         return _bundled(name)
-    if name not in OPENML:
-        raise InvalidInput(
-            f"'name' must be one of {quote([*BUNDLED, *OPENML], limit=30)}. Got '{name}'."
-        )
     folder = os.environ.get("DAACE_DATA")
-    if folder:
+    if folder and Path(name).name == name:  # a name, not a way out of the folder
         path = Path(folder) / "benchmark" / f"{name}.parquet"
         if path.exists():
             return Table.from_frame(read_frame(path), target="class", name=name)
-    return _from_openml(name)
+    if number is None:
+        raise InvalidInput(
+            f"'name' must be one of {quote([*BUNDLED, *OPENML], limit=30)}, an id of OpenML, or a "
+            f"file in $DAACE_DATA/benchmark without its '.parquet'. Got '{name}'."
+        )
+    return _from_openml(name, number)
 
 
 def read_frame(path: str | Path) -> pd.DataFrame:
-    """Read a CSV or parquet file, or say why it cannot be read.
+    """Read a CSV, TSV or parquet file, or say why it cannot be read.
+
+    In columns of numbers, missing is what pandas takes for missing (empty, NA, null, ...). In
+    columns of text only empty fields, NaN and nan are: a class may be called None or NA.
 
     Raises:
-        InvalidInput: the file is missing, empty or of another kind.
+        InvalidInput: the file is missing, empty or of another kind, or its header is unclear.
         MissingDependency: parquet without pyarrow.
     """
     path = Path(path)
     if not path.is_file():
         raise InvalidInput(f"'{path}' must be an existing file. It is not there.")
+    suffix = path.suffix.lower()
+    if suffix not in {".parquet", ".csv", ".tsv", ".txt", ".gz", ".bz2", ".zip"}:
+        raise InvalidInput(f"'{path}' must end in .csv, .tsv or .parquet. Got '{path.suffix}'.")
     try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        if path.suffix in {".csv", ".gz", ".zip", ".txt"}:
-            return pd.read_csv(path)
-        if path.suffix == ".tsv":
-            return pd.read_csv(path, sep="\t")
+        return pd.read_parquet(path) if suffix == ".parquet" else _read_text(path)
+    except InvalidInput:
+        raise
     except ImportError:
         raise MissingDependency(
             "Reading parquet needs pyarrow: pip install 'daace[parquet]'."
         ) from None
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidInput(f"'{path}' could not be read as a table: {error}") from None
-    raise InvalidInput(f"'{path}' must end in .csv, .tsv or .parquet. Got '{path.suffix}'.")
+
+
+def _read_text(path: Path) -> pd.DataFrame:
+    """Read fields that are separated by commas, or by tabs in a .tsv; compressed or not."""
+    separator = "\t" if ".tsv" in map(str.lower, path.suffixes) else ","
+    first = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str)
+    header = first.iloc[0].dropna().tolist()
+    check_unique(header, what=f"'{path}'")  # pandas would rename the second
+    other = next((mark for mark in (";", "\t") if len(header) == 1 and mark in header[0]), None)
+    if other is not None:
+        raise InvalidInput(
+            f"'{path}' must be separated by commas, or by tabs and called .tsv. "
+            f"Its header has {'semicolons' if other == ';' else 'tabs'}."
+        )
+    frame = pd.read_csv(path, sep=separator)
+    if not isinstance(frame.index, pd.RangeIndex):  # pandas took the first column for an index
+        raise InvalidInput(
+            f"'{path}' must have a name for every column. Its header has {frame.shape[1]} names, "
+            "its rows have more fields."
+        )
+    text = [
+        name
+        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+        if not pd.api.types.is_numeric_dtype(kind)
+    ]
+    if text:
+        verbatim = pd.read_csv(
+            path, sep=separator, keep_default_na=False, na_values=["", "NaN", "nan"]
+        )
+        frame[text] = verbatim[text]
+    return frame
 
 
 def _bundled(name: str) -> Table:
@@ -105,16 +147,22 @@ def _bundled(name: str) -> Table:
     return Table.from_frame(frame, target="class", units=units, name=name)
 
 
-def _from_openml(name: str) -> Table:
+def _from_openml(name: str, number: int) -> Table:
     from sklearn.datasets import fetch_openml
 
     try:
-        bunch = fetch_openml(data_id=OPENML[name], as_frame=True, parser="auto")
+        bunch = fetch_openml(data_id=number, as_frame=True, parser="auto")
     except Exception as error:
         raise InvalidInput(
             f"'{name}' could not be fetched from OpenML ({type(error).__name__}): set DAACE_DATA "
             f"to a folder that holds benchmark/{name}.parquet, or try again with a network."
         ) from None
-    frame = bunch.data.astype(np.float64)
-    frame["class"] = bunch.target.to_numpy()
-    return Table.from_frame(frame, target="class", name=name)
+    if not isinstance(bunch.target, pd.Series):
+        raise InvalidInput(f"'{name}' must have one target on OpenML. It has none, or several.")
+    try:
+        frame = bunch.data.astype(np.float64)
+    except (TypeError, ValueError):
+        frame = bunch.data.copy()  # the table will say which columns are no numbers
+    target = "class" if "class" not in frame.columns else str(bunch.target.name)
+    frame[target] = bunch.target.to_numpy()
+    return Table.from_frame(frame, target=target, name=name)

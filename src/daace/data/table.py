@@ -201,7 +201,7 @@ def label_array(values: np.ndarray | Sequence[object]) -> Labels:
     array = np.asarray(values)
     if array.dtype.kind == "f" and np.all(np.abs(array) < 2**53) and np.all(array == array.round()):
         return array.astype(np.int64)
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in "iu" and np.all(array <= np.iinfo(np.int64).max):
         return array.astype(np.int64)
     if array.dtype.kind in "bU":
         return array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
+from daace._checks import check_integer
 from daace._typing import FloatArray, IntArray, Labels
-from daace.data.table import Standardizer, Table, check_unique, numeric_matrix, quote
+from daace.data.table import Standardizer, Table, check_unique, label_array, numeric_matrix, quote
 from daace.exceptions import InvalidInput, NotFitted
 
 Pullback = Callable[[FloatArray], FloatArray]
@@ -152,7 +153,11 @@ class ConditionalDensity(ABC):
 
     def log_joint_vjp(self, X: FloatArray, W: FloatArray) -> FloatArray:
         """Return the gradient of `sum_k W[i, k] log p(x_i, y=k)` with respect to each row."""
-        return self.log_joint_and_pullback(self._check_rows(X))[1](np.asarray(W, dtype=np.float64))
+        joint, pullback = self.log_joint_and_pullback(self._check_rows(X))
+        weights = np.asarray(W, dtype=np.float64)
+        if weights.shape != joint.shape:
+            raise InvalidInput(f"'W' must have shape {joint.shape}. Got {weights.shape}.")
+        return pullback(weights)
 
     def pool(self, label: object) -> Pool:
         """Return 4,000 fixed-seed draws of a class with their log-densities; made once."""
@@ -170,13 +175,15 @@ class ConditionalDensity(ABC):
         Raises:
             InvalidInput: there is no such class.
         """
-        match = np.flatnonzero([str(known) == str(label) for known in self.classes_])
-        if len(match) == 0:
+        known = self.classes_.tolist()
+        text = str(label_array([label])[0])  # 1.0 is 1, as it was when the table was read
+        match = [k for k, name in enumerate(known) if str(name) in (str(label), text)]
+        if not match:
             raise InvalidInput(
                 f"The class must be one of {quote(self.classes_.tolist(), limit=20)}. "
                 f"Got '{label}'."
             )
-        return int(match[0])
+        return match[0]
 
     def to_model(self, rows: object) -> FloatArray:
         """Map rows in user units (frame, Series, dict or array) to model space, shape `(rows, n)`.
@@ -195,6 +202,8 @@ class ConditionalDensity(ABC):
             rows = pd.DataFrame([{str(name): value for name, value in rows.items()}])
         elif isinstance(rows, pd.Series):
             rows = pd.DataFrame([rows.to_list()], columns=[str(name) for name in rows.index])
+        elif hasattr(rows, "to_pandas"):  # polars, pyarrow: by name, like any frame
+            rows = rows.to_pandas()
         if not isinstance(rows, pd.DataFrame):
             rows = self._frame_of_array(rows)
         names = [str(column) for column in rows.columns]
@@ -223,6 +232,13 @@ class ConditionalDensity(ABC):
         """Map model-space rows to a DataFrame in user units."""
         rows = self._check_rows(X)
         return pd.DataFrame(self.standardizer_.inverse(rows), columns=list(self.features_))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_") and not name.startswith("_"):
+            raise NotFitted(
+                f"This {type(self).__name__} has no '{name}' yet: call fit(table) first."
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_pools"}
@@ -301,19 +317,22 @@ def log_posterior(log_joint: FloatArray) -> FloatArray:
     return log_joint - log_sum_exp(log_joint)[:, None]
 
 
+def check_draw(n: int, rng: np.random.Generator) -> None:
+    """Raise `InvalidInput` unless `n` rows can be drawn with `rng`."""
+    check_integer("n", n, at_least=0)
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInput(
+            f"'rng' must be a numpy Generator. Got {type(rng).__name__}: "
+            "make one with np.random.default_rng(seed)."
+        )
+
+
 def draw_classes(
     log_prior: FloatArray, n: int, *, rng: np.random.Generator, index: int | None
 ) -> IntArray:
     """Draw class indices from the prior, or repeat one index."""
+    check_draw(n, rng)
     if index is not None:
         return np.full(n, index, dtype=np.intp)
     prior = np.exp(log_prior)
     return rng.choice(len(prior), size=n, p=prior / prior.sum()).astype(np.intp)
-
-
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Raise `InvalidInput` unless the value is one of the choices."""
-    if value not in choices:
-        raise InvalidInput(
-            f"'{name}' must be one of {', '.join(map(repr, choices))}. Got {value!r}."
-        )

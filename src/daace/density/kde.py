@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from daace._checks import check_integer, check_number
 from daace._typing import FloatArray, Labels
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity, Pullback, draw_classes
@@ -43,15 +44,14 @@ class KernelDensity(ConditionalDensity):
     def __init__(
         self, *, bandwidth: float | Literal["cv"] = "cv", max_rows_per_class: int = 10_000
     ) -> None:
-        if bandwidth != "cv" and not (
-            isinstance(bandwidth, int | float) and np.isfinite(bandwidth) and bandwidth > 0
-        ):
-            raise InvalidInput(f"'bandwidth' must be a positive number or 'cv'. Got {bandwidth!r}.")
-        if not (isinstance(max_rows_per_class, int) and max_rows_per_class >= 2):
-            raise InvalidInput(
-                "'max_rows_per_class' must be an integer of at least 2. "
-                f"Got {max_rows_per_class!r}."
-            )
+        if bandwidth != "cv":
+            try:
+                check_number("bandwidth", bandwidth, above=0)
+            except InvalidInput:
+                raise InvalidInput(
+                    f"'bandwidth' must be a positive number or 'cv'. Got {bandwidth!r}."
+                ) from None
+        check_integer("max_rows_per_class", max_rows_per_class, at_least=2)
         self.bandwidth = bandwidth
         self.max_rows_per_class = max_rows_per_class
 

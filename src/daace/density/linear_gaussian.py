@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 
+from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray, IntArray, Labels
 from daace.data.table import Table, quote
-from daace.density.base import ConditionalDensity, Pullback, check_choice, draw_classes
+from daace.density.base import ConditionalDensity, Pullback, draw_classes
 from daace.density.gaussian import WhitenedGaussians
 from daace.density.structure import (
     VARIANCE_FLOOR,
@@ -67,10 +68,8 @@ class LinearGaussianNetwork(ConditionalDensity):
         forbidden: Arcs = (),
     ) -> None:
         check_choice("start", start, ("naive", "empty"))
-        if max_parents is not None and not (isinstance(max_parents, int) and max_parents >= 0):
-            raise InvalidInput(
-                f"'max_parents' must be None or an integer of at least 0. Got {max_parents!r}."
-            )
+        if max_parents is not None:
+            check_integer("max_parents", max_parents, at_least=0)
         self.start = start
         self.max_parents = max_parents
         self.forced = tuple(forced)

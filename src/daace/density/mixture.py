@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from daace._typing import FloatArray, Labels
 from daace.data.table import Standardizer, label_array
-from daace.density.base import ConditionalDensity, Pullback, log_sum_exp
+from daace.density.base import ConditionalDensity, Pullback, check_draw, log_sum_exp
 from daace.density.gaussian import WhitenedGaussians
 from daace.exceptions import InvalidInput
 
@@ -41,11 +41,16 @@ class GaussianMixture(ConditionalDensity):
         covariances: npt.ArrayLike,
         labels: npt.ArrayLike,
     ) -> None:
-        w = np.asarray(weights, dtype=np.float64)
-        mu = np.asarray(means, dtype=np.float64)
-        sigma = np.asarray(covariances, dtype=np.float64)
+        try:
+            w = np.asarray(weights, dtype=np.float64)
+            mu = np.asarray(means, dtype=np.float64)
+            sigma = np.asarray(covariances, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                "'weights', 'means' and 'covariances' must be arrays of numbers."
+            ) from None
         names = label_array(np.asarray(labels))
-        if mu.ndim != 2 or w.shape != mu.shape[:1] or names.shape != mu.shape[:1]:
+        if mu.ndim != 2 or mu.size == 0 or w.shape != mu.shape[:1] or names.shape != mu.shape[:1]:
             raise InvalidInput(
                 "'weights', 'means' and 'labels' must have one entry per component. "
                 f"Got shapes {w.shape}, {mu.shape} and {names.shape}."
@@ -97,6 +102,7 @@ class GaussianMixture(ConditionalDensity):
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None
     ) -> tuple[FloatArray, Labels]:
+        check_draw(n, rng)
         weights = self.weights
         if label is not None:
             weights = np.where(self.class_of_component_ == self.class_index(label), weights, 0.0)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from daace.density.base import check_choice
+from daace._checks import check_choice
 from daace.explain.terrain import Terrain, terrain
 from daace.explain.words import advice, format_change, headline, percent, shorten
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,8 +38,8 @@ class Constraints:
     def __post_init__(self) -> None:
         for name in ("fixed", "only_up", "only_down"):
             value = getattr(self, name)
-            if isinstance(value, str):
-                raise InvalidInput(f"'{name}' must be a list of features. Got the text {value!r}.")
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise InvalidInput(f"'{name}' must be a list of features. Got {value!r}.")
             object.__setattr__(self, name, tuple(str(feature) for feature in value))
         for name in ("lower", "upper", "weights"):
             value = getattr(self, name)
@@ -47,7 +47,12 @@ class Constraints:
                 raise InvalidInput(
                     f"'{name}' must map features to numbers. Got {type(value).__name__}."
                 )
-            numbers = {str(feature): float(number) for feature, number in value.items()}
+            try:
+                numbers = {str(feature): float(number) for feature, number in value.items()}
+            except (TypeError, ValueError):
+                raise InvalidInput(
+                    f"'{name}' must map features to numbers. Got {dict(value)!r}."
+                ) from None
             wrong = [feature for feature, number in numbers.items() if np.isnan(number)]
             if name == "weights":
                 wrong = [f for f, number in numbers.items() if not 0 < number < np.inf]
@@ -105,6 +110,10 @@ class Constraints:
         position = {name: j for j, name in enumerate(names)}
         scale, mean = density.standardizer_.scale, density.standardizer_.mean
         low, high = box if box is not None else (density.draws_.lower, density.draws_.upper)
+        if np.shape(low) != start.shape or np.shape(high) != start.shape:
+            raise InvalidInput(f"'box' must be two arrays of {len(start)} numbers.")
+        if not np.all(np.asarray(low) <= np.asarray(high)):
+            raise InvalidInput("'box' must have its lower bounds below its upper bounds.")
         lower = np.minimum(np.asarray(low, dtype=np.float64), start)
         upper = np.maximum(np.asarray(high, dtype=np.float64), start)
         direction = np.zeros(len(names), dtype=np.intp)

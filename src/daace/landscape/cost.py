@@ -13,8 +13,9 @@ from typing import Literal
 
 import numpy as np
 
+from daace._checks import check_choice, check_integer, check_number
 from daace._typing import FloatArray
-from daace.density.base import ConditionalDensity, check_choice, log_sum_exp
+from daace.density.base import ConditionalDensity, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.landscape.path import (
     EPSILON,
@@ -59,11 +60,13 @@ class Landscape:
     scale: Literal["relative", "nll"] = "relative"
 
     def __post_init__(self) -> None:
-        check_choice("scale", self.scale, ("relative", "nll"))
-        if not (np.isreal(self.penalty) and np.isfinite(self.penalty) and self.penalty >= 0):
+        if not isinstance(self.density, ConditionalDensity):
             raise InvalidInput(
-                f"'penalty' must be a finite number of at least 0. Got {self.penalty!r}."
+                f"'density' must be a ConditionalDensity. Got {type(self.density).__name__}."
             )
+        self.density.draws_  # noqa: B018  # says so if the density is not fitted
+        check_choice("scale", self.scale, ("relative", "nll"))
+        check_number("penalty", self.penalty, at_least=0)
 
     def roughness(self, log_prob: FloatArray) -> FloatArray:
         """Return u, on this landscape's scale."""
@@ -114,6 +117,7 @@ class Landscape:
         """
         path = self._check_path(waypoints)
         check_choice("rule", rule, ("gauss", "midpoint"))
+        check_integer("pieces", pieces, at_least=1)
         chosen = self.converged_rule(path) if rule == "gauss" else midpoint_rule(pieces)
         unit = self._unit(path)
         costs, _ = self.segment_costs(path[None], chosen, unit=unit, weights=weights)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from daace._checks import check_number
 from daace._typing import BoolArray, FloatArray, Labels
 from daace.density.base import ConditionalDensity, log_sum_exp
 from daace.exceptions import InvalidInput
@@ -48,14 +49,14 @@ class Goal:
     min_posterior: float = 0.5
 
     def __post_init__(self) -> None:
+        check_number("plausibility", self.plausibility)
+        if self.min_log_prob is not None:
+            check_number("min_log_prob", self.min_log_prob)
+        check_number("min_posterior", self.min_posterior)
         if not 0 <= self.min_posterior < 1:
             raise InvalidInput(
                 f"'min_posterior' must be at least 0 and below 1. Got {self.min_posterior!r}."
             )
-        for name in ("plausibility", "min_log_prob"):
-            value = getattr(self, name)
-            if value is not None and not np.isfinite(value):
-                raise InvalidInput(f"'{name}' must be a finite number. Got {value!r}.")
 
     def region(self, density: ConditionalDensity, posterior: Posterior | None = None) -> GoalRegion:
         """Return the set of model-space points that meet this goal.

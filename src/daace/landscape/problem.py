@@ -45,6 +45,13 @@ class Problem:
     region: GoalRegion = field(init=False)
 
     def __post_init__(self) -> None:
+        expected = {"landscape": Landscape, "goal": Goal, "constraints": Constraints}
+        for name, kind in expected.items():
+            if not isinstance(getattr(self, name), kind):
+                raise InvalidInput(
+                    f"'{name}' must be a daace.{kind.__name__}. "
+                    f"Got {type(getattr(self, name)).__name__}."
+                )
         density = self.landscape.density
         if isinstance(self.start, np.ndarray | list | tuple):
             x = np.array(self.start, dtype=np.float64).reshape(-1)

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from daace._checks import check_choice
 from daace._typing import FloatArray, IntArray
-from daace.density.base import check_choice
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.landscape.path import midpoint_rule, straight_paths
 from daace.landscape.problem import Problem

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from daace._checks import check_integer, check_number
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
@@ -44,26 +45,21 @@ class PathOptimizer(Planner):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        tried = self.tried
-        if not tried or any(isinstance(v, bool) or int(v) != v or v < 0 for v in tried):
-            raise InvalidInput(
-                f"'vertices' must be a number of waypoints of at least 0, or several. "
-                f"Got {self.vertices!r}."
-            )
-        if self.starts < 1:
-            raise InvalidInput(f"'starts' must be at least 1. Got {self.starts!r}.")
-        if not self.vertex_tolerance >= 0:
-            raise InvalidInput(
-                f"'vertex_tolerance' must be at least 0. Got {self.vertex_tolerance!r}."
-            )
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InvalidInput(f"'time_limit' must be positive. Got {self.time_limit!r}.")
+        several = self.vertices if isinstance(self.vertices, tuple | list) else (self.vertices,)
+        if not several:
+            raise InvalidInput("'vertices' must name at least one number of waypoints. Got none.")
+        for v in several:
+            check_integer("vertices", v, at_least=0)
+        check_integer("starts", self.starts, at_least=1)
+        check_number("vertex_tolerance", self.vertex_tolerance, at_least=0)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0)
 
     @property
     def tried(self) -> tuple[int, ...]:
         """The numbers of vertices to try, in order."""
-        several = (self.vertices,) if isinstance(self.vertices, int) else tuple(self.vertices)
-        return tuple(sorted(set(several)))
+        several = self.vertices if isinstance(self.vertices, tuple | list) else (self.vertices,)
+        return tuple(sorted({int(v) for v in several}))
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
         return self.solve_many([problem], rngs=[rng])[0]

@@ -1,0 +1,35 @@
+"""Settings are checked when they are given, and every message has the same shape."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+
+from daace.exceptions import InvalidInput
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise `InvalidInput` unless the value is one of the choices."""
+    if not any(value is choice or value == choice for choice in choices):
+        listed = ", ".join(map(repr, choices))
+        raise InvalidInput(f"'{name}' must be one of {listed}. Got {value!r}.")
+
+
+def check_number(
+    name: str, value: object, *, at_least: float = -math.inf, above: float = -math.inf
+) -> None:
+    """Raise `InvalidInput` unless the value is a finite number in range."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if number and math.isfinite(value) and value >= at_least and value > above:  # type: ignore[arg-type,operator]
+        return
+    limit = f" of at least {at_least:g}" if at_least > -math.inf else ""
+    limit = f" above {above:g}" if above > -math.inf else limit
+    raise InvalidInput(f"'{name}' must be a finite number{limit}. Got {value!r}.")
+
+
+def check_integer(name: str, value: object, *, at_least: int) -> None:
+    """Raise `InvalidInput` unless the value is an integer in range."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not (whole and value >= at_least):  # type: ignore[operator]
+        raise InvalidInput(f"'{name}' must be an integer of at least {at_least}. Got {value!r}.")
