@@ -23,7 +23,7 @@ from daace.exceptions import InvalidInput
         ({"vertices": -1}, "'vertices' must be"),
         ({"vertices": ()}, "'vertices' must name at least one"),
         ({"starts": 0}, "'starts' must be an integer of at least 1. Got 0."),
-        ({"vertex_tolerance": -0.1}, "'vertex_tolerance' must be a finite number of at least 0. Got -0.1."),
+        ({"vertex_tolerance": -0.1}, "'vertex_tolerance' must be a finite number of at least 0."),
         ({"time_limit": 0}, "'time_limit' must be a finite number above 0. Got 0."),
     ],
 )
