@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -16,6 +17,7 @@ import daace
 from daace import __version__, load_table
 from daace.cli import DEMO_ROW, main
 from daace.explain.explanation import Explanation
+from daace.explain.registry import available
 
 
 @pytest.fixture(scope="module")
@@ -103,18 +105,22 @@ def test_none_found_is_exit_code_one(run):
     [
         (("model.daace", "data.csv", "--row", "100"), "'--row' must be between 0 and 99. Got 100."),
         (("model.daace", "data.csv", "--row", "-1"), "'--row' must be between 0 and 99. Got -1."),
-        (("model.daace", "data.csv", "--to", "rose"), "must be one of 'setosa', 'versicolor'"),
+        (("model.daace", "data.csv", "--to", "rose"), "'--to' must be one of 'setosa', 'ver"),
         (
             ("model.daace", "data.csv", "--fixed", "age"),
-            "must name features of the model. Got 'age'",
+            "'--fixed' must name features of the model. Got 'age'",
         ),
-        (("model.daace", "data.csv", "--penalty", "-1"), "'penalty' must be a finite number"),
+        (("model.daace", "data.csv", "--penalty", "-1"), "'--penalty' must be a finite number"),
+        (("model.daace", "data.csv", "--min-posterior", "2"), "'--min-posterior' must be at"),
+        (("model.daace", "data.csv", "--time-limit", "0"), "'--time-limit' must be"),
         (("nothing.daace", "data.csv"), "'nothing.daace': No such file or directory."),
         (("data.csv", "data.csv"), "'data.csv' is not a model file, or a damaged one"),
         (("model.daace", "nothing.csv"), "'nothing.csv' must be an existing file"),
         (("model.daace", "model.daace"), "must end in .csv"),
         (("model.daace", "data.csv", "--html", "no/where.html"), "'no/where.html': No such file"),
         (("model.daace", "data.csv", "--json", "."), "'.': Is a directory."),
+        (("model.daace", "data.csv", "--json", ""), "'--json' must name a file. Got ''."),
+        (("model.daace", "data.csv", "--html", "-"), "'--html' must name a file. Got '-'."),
     ],
 )
 def test_wrong_use_is_one_sentence_on_stderr(run, arguments, message):
@@ -125,11 +131,81 @@ def test_wrong_use_is_one_sentence_on_stderr(run, arguments, message):
     assert err.count("\n") == 1
 
 
-def test_unknown_options_are_wrong_use(run):
-    for arguments in (["explain"], ["explain", "a", "b", "--nonsense"], ["dance"]):
-        code, out, err = run(*arguments)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain"], "Missing argument 'MODEL'"),
+        (["explain", "a", "b", "--nonsense"], "No such option: --nonsense"),
+        (["explain", "a", "b", "--row", "x"], "Invalid value for '--row'"),
+        (["explain", "a", "b", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["fit", "data.csv"], "Missing option '--"),
+        (["dance"], "No such command 'dance'"),
+    ],
+)
+def test_what_typer_refuses_is_one_sentence_too(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Error: {message}")
+    assert err.endswith(".\n")
+    assert err.count("\n") == 1
+
+
+def test_an_error_of_ours_is_not_taken_for_an_answer(run, monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError("float division\nby zero.")
+
+    monkeypatch.setattr("daace.explain.explainer.Explainer.explain", fail)
+    code, out, err = run("explain", "model.daace", "data.csv")
+    assert (code, out) == (2, "")
+    assert err == (
+        "Error: Internal error: ZeroDivisionError: float division by zero; please report it.\n"
+    )
+
+
+def test_a_closed_pipe_is_not_taken_for_an_answer(run, monkeypatch):
+    def closed(*_, **__):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("daace.explain.explanation.Explanation.describe", closed)
+    monkeypatch.setattr("sys.stdout", sys.stdout)  # typer replaces both
+    monkeypatch.setattr("sys.stderr", sys.stderr)
+    assert run("explain", "model.daace", "data.csv")[0] == 2
+
+
+def test_outputs_are_tried_before_the_search(run, monkeypatch):
+    monkeypatch.setattr(
+        "daace.explain.explainer.Explainer.explain", lambda *_, **__: pytest.fail("it searched")
+    )
+    for option in ("--html", "--json"):
+        code, out, err = run("explain", "model.daace", "data.csv", option, "no/where")
         assert (code, out) == (2, "")
-        assert "Error" in err
+        assert err == "Error: 'no/where': No such file or directory.\n"
+
+
+def test_a_file_that_fails_after_the_result_is_told_apart(run, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "one.json")
+
+    monkeypatch.setattr("daace.cli.write_atomically", full)
+    code, out, err = run("explain", "model.daace", "data.csv", "--json", "one.json")
+    assert code == 2
+    assert out.startswith("From 'setosa' to 'versicolor'")
+    assert err == (
+        "Error: The result is complete, only this file was not written: "
+        "'one.json': No space left on device.\n"
+    )
+
+
+def test_rows_are_counted_whatever_the_index_says(run, folder):
+    frame = pd.read_csv(folder / "data.csv").iloc[[0, 60]].set_axis([7, 7])
+    frame.to_parquet(folder / "repeated.parquet")
+    code, out, _ = run("explain", "model.daace", "repeated.parquet", "--row", "1", "--json", "-")
+    assert code == 0
+    start = Explanation.from_json(out).path.iloc[0]
+    assert start["petal length"] == frame["petal length"].iloc[1]
+    frame.head(0).to_parquet(folder / "none.parquet")
+    code, _, err = run("explain", "model.daace", "none.parquet")
+    assert (code, err) == (2, "Error: 'none.parquet' must have rows. It has none.\n")
 
 
 def test_missing_columns_and_bad_values_are_named(run, folder):
@@ -140,7 +216,7 @@ def test_missing_columns_and_bad_values_are_named(run, folder):
     (folder / "empty.csv").write_text("")
     for name, message in {
         "less.csv": "must have every feature of the model. Missing: 'petal width'",
-        "nan.csv": "must not have missing values. Got some in 'petal width'",
+        "nan.csv": "Got some in 'petal width': fill or drop them first.\n",
         "broken.csv": "could not be read as a table",
         "empty.csv": "could not be read as a table",
     }.items():
@@ -166,7 +242,7 @@ def test_fit_keeps_rows_private(run):
     arguments = ["fit", "data.csv", "--target", "class", "--drop", "id", "--density", "kde"]
     code, _, err = run(*arguments, "-o", "kde.daace")
     assert code == 2
-    assert "training rows" in err
+    assert "pass --include-rows if" in err
     assert not Path("kde.daace").exists()
     code, _, _ = run(*arguments, "-o", "kde.daace", "--include-rows")
     assert code == 0
@@ -175,17 +251,46 @@ def test_fit_keeps_rows_private(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--target", "colour"), "'target' must be a column of the frame"),
-        (("--target", "class"), "Got text in 'id'"),
+        (("--target", "colour"), "'--target' must be a column of 'data.csv'"),
+        (("--target", "class"), "The table must have numeric features only. Got text in 'id'"),
         (("--target", "class", "--drop", "age"), "'--drop' must name columns of 'data.csv'"),
-        (("--target", "class", "--drop", "id", "--density", "x"), "'density' must be one of"),
+        (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
+        (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x': No such file"),
+        (("--target", "class", "--drop", "id", "-o", "."), "'.': Is a directory."),
     ],
 )
-def test_fit_refuses_what_it_cannot_learn(run, arguments, message):
-    code, _, err = run("fit", "data.csv", *arguments, "-o", "new.daace")
+def test_fit_refuses_what_it_cannot_learn(run, monkeypatch, arguments, message):
+    monkeypatch.setattr("daace.explain.explainer.fit", lambda *_, **__: pytest.fail("it learned"))
+    code, _, err = run("fit", "data.csv", "-o", "new.daace", *arguments)
     assert code == 2
+    assert err.count("\n") == 1
     assert message in err
     assert not Path("new.daace").exists()
+
+
+def test_row_numbers_are_no_feature(run, folder):
+    frame = pd.read_csv(folder / "data.csv").drop(columns="id")
+    frame.to_csv(folder / "numbered.csv")
+    arguments = ["fit", "numbered.csv", "--target", "class", "-o", "numbered.daace"]
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "'Unnamed: 0' has none and may hold row numbers: pass --drop \"Unnamed: 0\"" in err
+    assert run(*arguments, "--drop", "Unnamed: 0")[0] == 0
+
+
+def test_constant_columns_are_to_be_dropped(run, folder):
+    pd.read_csv(folder / "data.csv").assign(id=1).to_csv(folder / "constant.csv", index=False)
+    code, _, err = run("fit", "constant.csv", "--target", "class", "-o", "constant.daace")
+    assert (code, err) == (
+        2,
+        "Error: Features must vary. Got constant 'id': pass --drop with each.\n",
+    )
+
+
+def test_only_densities_that_exist_are_offered(run):
+    text = " ".join(run("fit", "--help")[1].split())
+    assert "one of 'linear-gaussian', 'kde'" in text
+    assert ("realnvp" in text) == ("realnvp" in available())
 
 
 def test_warnings_are_one_line(run, folder):
@@ -215,9 +320,18 @@ def test_demo_explains_a_case_it_has_not_seen(run):
     assert load_table("breast_cancer").y[DEMO_ROW] == "malignant"
 
 
+def test_the_demo_tries_its_output_first(run, monkeypatch):
+    monkeypatch.setattr("daace.data.catalog.load_table", lambda _: pytest.fail("it began"))
+    for path, message in {"-": "'--html' must name a file", "no/x": "'no/x': No such file"}.items():
+        code, out, err = run("demo", "--html", path)
+        assert (code, out) == (2, "")
+        assert message in err
+
+
 def test_version_and_help(run):
     assert run("--version") == (0, f"daace {__version__}\n", "")
     assert run("--help")[0] == 0
+    assert run() == run("--help")
     for command in ("demo", "fit", "explain"):
         code, out, _ = run(command, "--help")
         assert code == 0

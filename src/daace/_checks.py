@@ -17,14 +17,21 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 
 def check_number(
-    name: str, value: object, *, at_least: float = -math.inf, above: float = -math.inf
+    name: str,
+    value: object,
+    *,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    at_most: float = math.inf,
 ) -> None:
     """Raise `InvalidInput` unless the value is a finite number in range."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if number and math.isfinite(value) and value >= at_least and value > above:  # type: ignore[arg-type,operator]
-        return
+    if not isinstance(value, bool) and isinstance(value, numbers.Real):
+        number = float(value)
+        if math.isfinite(number) and at_least <= number <= at_most and number > above:
+            return
     limit = f" of at least {at_least:g}" if at_least > -math.inf else ""
     limit = f" above {above:g}" if above > -math.inf else limit
+    limit += f" and at most {at_most:g}" if at_most < math.inf else ""
     raise InvalidInput(f"'{name}' must be a finite number{limit}. Got {value!r}.")
 
 

@@ -1,7 +1,7 @@
 """The command `daace`: the package's words, from a shell.
 
 Results go to stdout, everything else to stderr. Exit code 0: done; 1: no counterfactual was found;
-2: wrong use, in one sentence.
+2: wrong use, or an error of ours, in one sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from daace.data.table import quote
 from daace.exceptions import DaaceError, InvalidInput
+from daace.explain.files import check_writable, write_atomically
+from daace.explain.registry import available, density_class
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -23,9 +26,27 @@ if TYPE_CHECKING:
 #: A typical malignant case of breast_cancer, kept out of the fit of the demo.
 DEMO_ROW = 499
 
+#: How messages of the package begin, and how they begin in a shell.
+ARGUMENTS = {
+    "'frame' must": "The table must",
+    "'target' must": "'--to' must",
+    "The class must": "'--to' must",
+    "'constraints' must": "'--fixed' must",
+    "'fixed' must": "'--fixed' must",
+    "'penalty' must": "'--penalty' must",
+    "'plausibility' must": "'--plausibility' must",
+    "'min_posterior' must": "'--min-posterior' must",
+    "'time_limit' must": "'--time-limit' must",
+}
+
+#: Remedies that are Python, and what to do in a shell.
+REMEDIES = {
+    ", for example with frame.dropna()": "",
+    "drop them, for example with daace.preprocess(table)": "pass --drop with each",
+}
+
 app = typer.Typer(
     help="Actionable counterfactual explanations: what would have to change, and how to get there.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -34,14 +55,24 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
-            app(args=None if arguments is None else list(arguments), prog_name="daace")
+            code = app(args=given or ["--help"], prog_name="daace", standalone_mode=False)
         except (DaaceError, OSError) as error:
-            _note(f"Error: {_sentence(error)}")
-            sys.exit(2)
-    sys.exit(0)
+            code = _fail(_sentence(error))
+        except typer.Abort:  # an interrupt, in older versions of typer
+            code = 130
+        except Exception as error:
+            if hasattr(error, "format_message"):  # wrong use, as typer says it
+                code = _fail(f"{_one_line(error.format_message()).rstrip('.')}.")
+            else:
+                what = _one_line(error).rstrip(".")
+                code = _fail(f"Internal error: {type(error).__name__}: {what}; please report it.")
+        except SystemExit:  # typer's answer to a reader that closed the pipe
+            code = 2
+    sys.exit(code or 0)
 
 
 def _version(wanted: bool) -> None:
@@ -71,6 +102,7 @@ def demo(
     from daace.data.catalog import load_table
     from daace.explain.explainer import fit as learn
 
+    _check_file("--html", html)
     table = load_table("breast_cancer")
     others = [row for row in range(len(table)) if row != DEMO_ROW]
     with _busy("Learning the density of 568 cases"):
@@ -93,7 +125,7 @@ def fit(
     target: Annotated[str, typer.Option(help="Column that holds the class.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
     density: Annotated[
-        str, typer.Option(help="'linear-gaussian', 'kde' or 'realnvp'.")
+        str, typer.Option(help=f"How to learn: one of {quote(available())}.")
     ] = "linear-gaussian",
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
     include_rows: Annotated[
@@ -102,14 +134,33 @@ def fit(
 ) -> None:
     """Learn the density of a table and write it to a model file."""
     from daace.data.catalog import read_frame
-    from daace.data.table import Table, quote
+    from daace.data.table import Table
     from daace.explain.explainer import fit as learn
 
+    if density not in available():
+        raise InvalidInput(f"'--density' must be one of {quote(available())}. Got '{density}'.")
+    if density_class(density).holds_rows and not include_rows:
+        raise InvalidInput(
+            f"A model file of density '{density}' holds the training rows: "
+            "pass --include-rows if whoever reads the file may see them."
+        )
+    _check_file("--output", output)
     frame = read_frame(data)
     unknown = [name for name in drop or [] if name not in frame.columns]
     if unknown:
         raise InvalidInput(f"'--drop' must name columns of '{data}'. Got {quote(unknown)}.")
-    table = Table.from_frame(frame.drop(columns=drop or []), target=target, name=data.stem)
+    frame = frame.drop(columns=drop or [])
+    if target not in frame.columns:
+        raise InvalidInput(
+            f"'--target' must be a column of '{data}': {quote(frame.columns)}. Got '{target}'."
+        )
+    nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
+    if nameless:
+        raise InvalidInput(
+            f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
+            f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
+        )
+    table = Table.from_frame(frame, target=target, name=data.stem)
     with _busy(f"Learning the density of {len(table)} rows"):
         explainer = learn(table, density=density)
         explainer.save(output, include_rows=include_rows)
@@ -157,6 +208,10 @@ def explain(
     from daace.explain.explainer import load
     from daace.landscape.constraints import Constraints
 
+    if html is not None:
+        _check_file("--html", html)
+    if json not in (None, "-"):
+        _check_file("--json", json)
     with _busy("Looking for a way"):
         explainer = load(model)
         explanation = explainer.explain(
@@ -175,9 +230,10 @@ def explain(
 
 def _pick_row(data: Path, row: int, features: Sequence[str]) -> object:
     from daace.data.catalog import read_frame
-    from daace.data.table import quote
 
     frame = read_frame(data)
+    if not len(frame):
+        raise InvalidInput(f"'{data}' must have rows. It has none.")
     if not 0 <= row < len(frame):
         raise InvalidInput(f"'--row' must be between 0 and {len(frame) - 1}. Got {row}.")
     missing = [name for name in features if name not in frame.columns]
@@ -185,34 +241,60 @@ def _pick_row(data: Path, row: int, features: Sequence[str]) -> object:
         raise InvalidInput(
             f"'{data}' must have every feature of the model. Missing: {quote(missing)}."
         )
-    return frame.loc[frame.index[[row]], list(features)]
+    return frame.iloc[[row]][list(features)]
 
 
 def _deliver(explanation: Explanation, html: Path | None, json: str | None) -> None:
-    from daace.explain.files import write_atomically
-
     if json == "-":
         typer.echo(explanation.to_json())
     else:
         typer.echo(explanation.describe())
-    if json not in (None, "-"):
-        write_atomically(json, explanation.to_json() + "\n")
-        _note(f"JSON: {json}")
-    if html is not None:
-        with _busy("Drawing"):
-            explanation.to_html(html)
-        _note(f"Page: {html}")
+    try:
+        if json not in (None, "-"):
+            write_atomically(json, explanation.to_json() + "\n")
+            _note(f"JSON: {json}")
+        if html is not None:
+            with _busy("Drawing"):
+                explanation.to_html(html)
+            _note(f"Page: {html}")
+    except OSError as error:
+        raise InvalidInput(
+            f"The result is complete, only this file was not written: {_sentence(error)}"
+        ) from None
+
+
+def _check_file(option: str, path: str | Path) -> None:
+    """Refuse what cannot be written to, before the work begins."""
+    if str(path) in {"", "-"}:
+        raise InvalidInput(f"'{option}' must name a file. Got '{path}'.")
+    check_writable(path)
 
 
 def _note(text: str) -> None:
     typer.echo(text, err=True)
 
 
+def _fail(sentence: str) -> int:
+    """Say what went wrong; return the exit code."""
+    _note(f"Error: {sentence}")
+    return 2
+
+
 def _sentence(error: Exception) -> str:
-    """Return what went wrong in one line."""
+    """Return what went wrong in one line, in the words of a shell."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"'{error.filename}': {error.strerror}."
-    return " ".join(str(error).split())
+    sentence = _one_line(error)
+    for python, shell in ARGUMENTS.items():
+        if sentence.startswith(python):
+            sentence = shell + sentence.removeprefix(python)
+    for python, shell in REMEDIES.items():
+        sentence = sentence.replace(python, shell)
+    return sentence
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

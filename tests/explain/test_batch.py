@@ -117,6 +117,7 @@ def test_no_rows_give_an_empty_batch(simple):
     many = simple.explain_batch(pd.DataFrame({"x1": [], "x2": []}, dtype=float), target="well")
     assert len(many) == 0
     assert len(many.to_frame()) == 0
+    assert list(many.to_frame().columns[-3:]) == ["steps", "x1", "x2"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,32 @@ def test_the_row_that_breaks_a_constraint_is_named(simple):
         )
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5])
+def test_rows_with_gaps_are_named(simple):
+    frame = pd.DataFrame({"x1": [0.0, np.nan, 1.0, np.nan], "x2": 0.0, "class": None})
+    with pytest.raises(InvalidInput, match=r"^Row 1, 3: .* missing values. Got some in 'x1'"):
+        simple.explain_batch(frame, target="well")
+    with pytest.raises(InvalidInput, match=r"^Row 1, 3: "):
+        simple.explain_batch(frame[["x1", "x2"]].to_numpy(), target="well")
+    with pytest.raises(InvalidInput, match=r"^Row 0, 1, 2, 3, 4 and 3 more: "):
+        simple.explain_batch(frame.iloc[[1] * 8], target="well")
+    with pytest.raises(InvalidInput, match=r"^The row must .*Missing: 'x2'"):
+        simple.explain_batch(frame.drop(columns="x2"), target="well")
+    with pytest.raises(InvalidInput, match=r"^The row must be finite"):
+        simple.explain_batch(frame.fillna({"x1": np.inf}), target="well")
+
+
+def test_no_number_of_processes_is_one(simple):
+    assert simple.explain_batch([[0.0, 0.0]], target="well", n_jobs=None)[0].found
+
+
+def test_targets_may_be_categories(simple):
+    many = simple.explain_batch(
+        [[0.0, 0.0], [4.0, 1.0]], target=pd.Categorical(["well", "ill"], ["well", "ill"])
+    )
+    assert [e.target for e in many] == ["well", "ill"]
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True])
 def test_n_jobs_is_checked(simple, n_jobs):
     with pytest.raises(InvalidInput, match="'n_jobs' must be an integer other than 0"):
         simple.explain_batch([[0.0, 0.0]], target="well", n_jobs=n_jobs)

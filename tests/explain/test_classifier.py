@@ -65,3 +65,9 @@ def test_another_classifier_is_refused(mixture, columns, labels, message):
 def test_what_is_no_classifier_is_refused(mixture):
     with pytest.raises(InvalidInput, match="must be fitted and have 'predict_proba'"):
         Explainer(mixture, classifier=LogisticRegression())
+
+
+def test_a_classifier_of_another_width_is_refused(mixture):
+    model = LogisticRegression().fit([[0.0], [1.0]], ["ill", "well"])
+    with pytest.raises(InvalidInput, match=r"must have the density's 2 columns. Got 1."):
+        Explainer(mixture, classifier=model)

@@ -61,8 +61,17 @@ def test_changes_are_ordered_by_size(explanation):
 
 
 def test_changes_of_a_step_that_is_not_there(explanation):
-    with pytest.raises(InvalidInput, match="'step' must be between 1 and"):
+    with pytest.raises(InvalidInput, match=r"'step' must be one of the \d steps. Got 99"):
         explanation.changes(99)
+    for step in (0, 1.5, "1", True):
+        with pytest.raises(InvalidInput, match=r"'step' must be an integer of at least 1. Got"):
+            explanation.changes(step)
+
+
+@pytest.mark.parametrize("features", [0, -1, 2.5, "all"])
+def test_some_changes_must_be_described(explanation, features):
+    with pytest.raises(InvalidInput, match=r"'features' must be an integer of at least 1. Got"):
+        explanation.describe(features=features)
 
 
 def test_repr_is_one_line(simple):

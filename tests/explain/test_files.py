@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from daace.explain.files import write_atomically
+from daace.explain.files import check_writable, write_atomically
 
 
 def test_new_and_old_files_are_written_whole(tmp_path):
@@ -69,3 +69,24 @@ def test_permissions_and_links_stay(tmp_path):
 def test_a_device_is_written_to_not_replaced():
     write_atomically(os.devnull, "x")
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_what_cannot_be_written_is_known_before(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    for fine in (path, os.devnull):
+        check_writable(fine)
+    assert not path.exists()
+    path.write_text("old")
+    check_writable(path)
+    for wrong, kind in {
+        tmp_path: IsADirectoryError,
+        tmp_path / "no" / "a.txt": FileNotFoundError,
+        path / "b.txt": FileNotFoundError,
+    }.items():
+        with pytest.raises(kind) as error:
+            check_writable(wrong)
+        assert error.value.filename == str(wrong)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    for wrong in (path, tmp_path / "new.txt"):
+        with pytest.raises(PermissionError):
+            check_writable(wrong)

@@ -311,12 +311,17 @@ def test_wrong_names_and_settings(model, changes, message):
     [
         {"penalty": -1},
         {"penalty": "high"},
+        {"penalty": 1e10},
         {"scale": "x"},
         {"constraints": {"fixed": ["a"]}},
         {"constraints": 3},
         {"constraints": {"unknown": 1}},
         {"planner": {"vertices": "x"}},
         {"planner": 3},
+        {"planner": {"vertices": [10**9], "starts": 8}},
+        {"planner": {"vertices": [1.0], "starts": 8}},
+        {"planner": {"vertices": [0, 1], "starts": 10**9}},
+        {"planner": {"vertices": [0, 1], "starts": 2.5}},
         {"min_posterior": None},
     ],
 )
@@ -348,6 +353,23 @@ def test_meta_that_is_no_json_object(model, data):
         ({"draws__quantiles": lambda a: a[:7]}, "has shape (7,), not (101,)"),
         ({"draws__moments": lambda a: -abs(a)}, "contradict each other"),
         ({"draws__lower": lambda a: a + 1e6}, "contradict each other"),
+        ({"draws__quantiles": lambda a: 0 * a + a.mean()}, "contradict each other"),
+        ({"draws__moments": lambda a: a + np.array([1e3, 0])}, "contradict each other"),
+        ({"draws__moments": lambda a: a * [1, 1e3]}, "contradict each other"),
+        (
+            {
+                "draws__quantiles": lambda a: a + 1e3,
+                "draws__moments": lambda a: a + np.array([1e3, 0]),
+            },
+            "the statistics are not those of its draws",
+        ),
+        ({"standardizer__mean": lambda a: a + 1e300}, "must be below 1e+100 in size"),
+        ({"standardizer__mean": lambda a: a + 1e50}, "lost beside its mean"),
+        ({"density__coefficients": lambda a: a * 1e300}, "must be below 1e+100 in size"),
+        ({"density__coefficients": lambda a: a * 1e99}, "does not hold a usable"),
+        ({"density__log_prior": lambda a: a + 1}, "probabilities of its classes do not sum to 1"),
+        ({"density__extra": np.zeros(3)}, "it has no use for 'density.extra'"),
+        ({"more": np.zeros(3)}, "it has no use for 'more'"),
     ],
 )
 def test_wrong_arrays(model, changes, message):

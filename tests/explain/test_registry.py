@@ -34,3 +34,9 @@ def test_a_density_that_this_version_lacks_is_named(monkeypatch):
     monkeypatch.setattr(registry, "import_module", missing)
     with pytest.raises(MissingDependency, match="'realnvp' is not part of this version"):
         registry.density_class("realnvp")
+
+
+def test_what_this_version_lacks_is_not_offered(monkeypatch):
+    assert registry.available()[:2] == ("linear-gaussian", "kde")
+    monkeypatch.setitem(registry.DENSITIES, "kde", ("daace.density.nothing", "Nothing"))
+    assert "kde" not in registry.available()

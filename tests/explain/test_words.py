@@ -73,6 +73,15 @@ def test_none_found_says_what_to_relax(simple):
     assert f"To find a path, lower 'plausibility' to {e.relax['plausibility']:g}." in text
 
 
+def test_none_found_for_the_same_class_again(simple):
+    e = simple.explain([0.0, 0.0], target="ill", min_posterior=0.999999999999)
+    assert (e.found, e.current) == (False, "ill")
+    assert words.headline(e).startswith(
+        "No way to a more certain or more plausible 'ill' was found ("
+    )
+    assert words.advice(e)[0].endswith(" and min_posterior 0.999999999999.")
+
+
 def test_none_found_with_constraints_names_them(simple):
     e = simple.explain([0.0, 0.0], target="well", constraints=Constraints(fixed=["x1"]))
     assert not e.found

@@ -111,7 +111,8 @@ def _read_text(path: Path) -> pd.DataFrame:
             f"Its header has {'semicolons' if other == ';' else 'tabs'}."
         )
     frame = pd.read_csv(path, sep=separator)
-    if not isinstance(frame.index, pd.RangeIndex):  # pandas took the first column for an index
+    # Where rows have one field more than the header, pandas takes the first for an index.
+    if not frame.index.equals(pd.RangeIndex(len(frame))):
         raise InvalidInput(
             f"'{path}' must have a name for every column. Its header has {frame.shape[1]} names, "
             "its rows have more fields."
@@ -119,7 +120,7 @@ def _read_text(path: Path) -> pd.DataFrame:
     text = [
         name
         for name, kind in zip(frame.columns, frame.dtypes, strict=True)
-        if not pd.api.types.is_numeric_dtype(kind)
+        if not pd.api.types.is_numeric_dtype(kind) or frame[name].isna().all()
     ]
     if text:
         verbatim = pd.read_csv(

@@ -163,6 +163,7 @@ class Batch:
     Attributes:
         explanations: one per row.
         index: of the frame that was explained.
+        features: names, in the model's order.
 
     Example:
         >>> from daace import GaussianMixture
@@ -175,6 +176,7 @@ class Batch:
 
     explanations: tuple[Explanation, ...]
     index: pd.Index
+    features: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.explanations)
@@ -188,7 +190,7 @@ class Batch:
     def __getitem__(self, position: slice) -> Batch: ...
     def __getitem__(self, position: int | slice) -> Explanation | Batch:
         if isinstance(position, slice):
-            return Batch(self.explanations[position], self.index[position])
+            return Batch(self.explanations[position], self.index[position], self.features)
         return self.explanations[position]
 
     def __repr__(self) -> str:
@@ -200,7 +202,7 @@ class Batch:
         The features are missing where no counterfactual was found. Where a feature has the name
         of a column of the outcome, the latter is called 'explanation_...'.
         """
-        features = list(self.explanations[0].path.columns) if self.explanations else []
+        features = list(self.features)
         outcome = {
             "status": [str(e.status) for e in self],
             "found": np.array([e.found for e in self], dtype=bool),

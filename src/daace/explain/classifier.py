@@ -60,6 +60,12 @@ class ClassifierPosterior:
             raise InvalidInput(
                 f"'classifier' must have the density's columns. They differ in {quote(others)}."
             )
+        width = getattr(classifier, "n_features_in_", len(density.features_))
+        if width != len(density.features_):
+            raise InvalidInput(
+                f"'classifier' must have the density's {len(density.features_)} columns. "
+                f"Got {width}."
+            )
         self.classes_ = density.classes_
         self._classifier = classifier
         self._density = density

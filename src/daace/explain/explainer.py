@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from daace._checks import check_choice
 from daace._typing import FloatArray, IntArray
 from daace.data.table import Table, quote
-from daace.density.base import ConditionalDensity, check_choice
+from daace.density.base import ConditionalDensity
 from daace.exceptions import DaaceError, InvalidInput, ModelFileError
 from daace.explain.batch import Batch, Question, solve_rows
 from daace.explain.classifier import ClassifierPosterior
@@ -25,6 +26,9 @@ from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal, Posterior
 from daace.planners.base import Planner
 from daace.planners.optimizer import PathOptimizer
+
+#: Most that a model file may ask for: more would take hours, or all memory.
+MAX_VERTICES, MAX_STARTS = 100, 1000
 
 
 def fit(table: Table, density: str | ConditionalDensity = "linear-gaussian") -> Explainer:
@@ -88,7 +92,7 @@ def load(path: str | os.PathLike[str], classifier: Any = None) -> Explainer:
         }
         planner, rules = settings["planner"], settings["constraints"]
         if planner is not None:
-            planner = PathOptimizer(**{**planner, "vertices": tuple(planner["vertices"])})
+            planner = _rebuild_planner(planner)
         explainer = Explainer(
             density,
             planner=planner,
@@ -107,6 +111,20 @@ def load(path: str | os.PathLike[str], classifier: Any = None) -> Explainer:
             stacklevel=2,
         )
     return explainer
+
+
+def _rebuild_planner(settings: dict[str, Any]) -> PathOptimizer:
+    """Return the planner of a model file.
+
+    Raises:
+        ValueError: it asks for too much.
+    """
+    vertices, starts = settings["vertices"], settings["starts"]
+    if not all(type(v) is int and v <= MAX_VERTICES for v in vertices):
+        raise ValueError(f"'vertices' must be integers up to {MAX_VERTICES}")
+    if not (type(starts) is int and starts <= MAX_STARTS):
+        raise ValueError(f"'starts' must be an integer up to {MAX_STARTS}")
+    return PathOptimizer(**{**settings, "vertices": tuple(vertices)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +235,7 @@ class Explainer:
         frame: object,
         *,
         target: object = None,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
         progress: bool = False,
         penalty: float | None = None,
         plausibility: float | None = None,
@@ -232,8 +250,10 @@ class Explainer:
 
         Args:
             frame: rows in user units, as a DataFrame or a two-dimensional array.
-            target: one class for all, or one per row.
-            n_jobs: processes, -1 for all processors. The answers are the same for any number.
+            target: one class for all, or one per row; with two classes, the less probable one of
+                each row when left out.
+            n_jobs: processes, -1 for all processors; None is 1. The answers are the same for any
+                number.
             progress: show a bar on stderr, if that is a terminal.
             penalty, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
                 `explain`.
@@ -242,7 +262,8 @@ class Explainer:
         Raises:
             InvalidInput: as `explain`, before the search begins.
         """
-        if not isinstance(n_jobs, int) or n_jobs == 0:
+        n_jobs = 1 if n_jobs is None else n_jobs
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
             raise InvalidInput(f"'n_jobs' must be an integer other than 0. Got {n_jobs!r}.")
         if not isinstance(seed, int | np.integer) or seed < 0:
             raise InvalidInput(f"'seed' must be an integer of at least 0. Got {seed!r}.")
@@ -254,7 +275,7 @@ class Explainer:
             "planner": planner,
         }
         used = replace(self, **{name: value for name, value in given.items() if value is not None})
-        values = self.density.user_values(frame)
+        values = self._values(frame)
         starts = self.density.standardizer_.transform(values)
         classes, goal_of = np.unique(used._targets(target, starts), return_inverse=True)
         question = used._question(classes, min_log_prob, time_limit)
@@ -278,7 +299,7 @@ class Explainer:
             for problem, plan, row in zip(problems, plans, values, strict=True)
         )
         index = frame.index if isinstance(frame, pd.DataFrame) else pd.RangeIndex(len(values))
-        return Batch(explanations, index)
+        return Batch(explanations, index, self.density.features_)
 
     def save(self, path: str | os.PathLike[str], include_rows: bool = False) -> None:
         """Write a model file: density and settings, but no classifier and no training row.
@@ -311,6 +332,24 @@ class Explainer:
 
     # How --------------------------------------------------------------------------------------
 
+    def _values(self, frame: object) -> FloatArray:
+        """Return the rows as an array; where values are missing, say in which rows."""
+        features = list(self.density.features_)
+        if isinstance(frame, np.ndarray) and frame.shape[1:] == (len(features),):
+            frame = pd.DataFrame(frame, columns=features)
+        try:
+            return self.density.user_values(frame)
+        except InvalidInput as error:
+            if not isinstance(frame, pd.DataFrame) or len(frame) < 2:
+                raise
+            self.density.user_values(frame.iloc[:0])  # raises what is wrong with the columns
+            known = [name for name in frame.columns if str(name) in features]
+            gaps = np.flatnonzero(frame[known].isna().any(axis=1))
+            if not len(gaps):
+                raise
+            rows = quote(gaps.tolist()).replace("'", "")
+            raise InvalidInput(f"Row {rows}: {error}") from None
+
     def _posterior(self) -> Posterior | None:
         """Return the judge of the class, if it is not the density."""
         if self.classifier is None:
@@ -329,7 +368,10 @@ class Explainer:
             judge = self._posterior() or density
             least: IntArray = judge.log_posterior(starts).argmin(axis=1)
             return least
-        several = isinstance(target, list | tuple | np.ndarray | pd.Series | pd.Index)
+        several = isinstance(
+            target,
+            list | tuple | np.ndarray | pd.Series | pd.Index | pd.api.extensions.ExtensionArray,
+        )
         labels = list(target) if several else [target] * rows  # type: ignore[call-overload]
         if len(labels) != rows:
             raise InvalidInput(

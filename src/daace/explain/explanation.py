@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
+from daace._checks import check_integer
 from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
@@ -145,9 +146,14 @@ class Explanation:
 
         Returns:
             feature, from, to, change (user units) and change_sd (standard deviations).
+
+        Raises:
+            InvalidInput: there is no such step.
         """
-        if step is not None and not 1 <= step <= self.steps:
-            raise InvalidInput(f"'step' must be between 1 and {self.steps}. Got {step!r}.")
+        if step is not None:
+            check_integer("step", step, at_least=1)
+            if step > self.steps:
+                raise InvalidInput(f"'step' must be one of the {self.steps} steps. Got {step!r}.")
         begin, end = (0, -1) if step is None else (step - 1, step)
         before, after = self.path.iloc[begin].to_numpy(), self.path.iloc[end].to_numpy()
         frame = pd.DataFrame(
@@ -169,10 +175,11 @@ class Explanation:
         """Return the steps as text.
 
         Args:
-            features: largest changes to name in each step.
+            features: largest changes to name in each step, at least 1.
         """
         from daace.explain.words import describe
 
+        check_integer("features", features, at_least=1)
         return describe(self, features=features)
 
     def __repr__(self) -> str:

@@ -8,6 +8,26 @@ import secrets
 from pathlib import Path
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the error that `write_atomically` would meet, as far as it can be foreseen.
+
+    Raises:
+        OSError: the path is a folder, its folder is missing, or permission is.
+    """
+    place = Path(os.path.realpath(path))
+    trouble = None
+    if place.is_dir():
+        trouble = errno.EISDIR
+    elif not place.parent.is_dir():
+        trouble = errno.ENOENT
+    elif (place.exists() and not os.access(place, os.W_OK)) or (
+        (place.is_file() or not place.exists()) and not os.access(place.parent, os.W_OK)
+    ):
+        trouble = errno.EACCES
+    if trouble is not None:
+        raise OSError(trouble, os.strerror(trouble), os.fspath(path))
+
+
 def write_atomically(path: str | os.PathLike[str], content: bytes | str) -> None:
     """Write a file through a temporary one beside it.
 
@@ -21,13 +41,10 @@ def write_atomically(path: str | os.PathLike[str], content: bytes | str) -> None
     place = Path(os.path.realpath(path))
     temporary = place.with_name(f".{place.name[:40]}.{secrets.token_hex(4)}.tmp")
     try:
-        if place.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        check_writable(path)
         if place.exists() and not place.is_file():
             place.write_bytes(data)
             return
-        if place.exists() and not os.access(place, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:

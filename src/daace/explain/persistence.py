@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.data.table import Standardizer, quote
-from daace.density.base import ConditionalDensity, DrawStatistics
+from daace.data.table import LARGEST, Standardizer, quote
+from daace.density.base import DRAWS_SEED, ConditionalDensity, DrawStatistics, log_sum_exp
 from daace.exceptions import InvalidInput, MissingDependency, ModelFileError, PrivacyError
 from daace.explain.encoding import dump_json, load_json
 from daace.explain.files import write_atomically
@@ -208,7 +208,7 @@ def _distinct(values: Any, kind: type) -> bool:
 
 
 def _read_arrays(file: Path, data: bytes) -> dict[str, FloatArray]:
-    """Return the arrays: float64 and finite."""
+    """Return the arrays: float64, finite, and small enough to be squared."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -221,12 +221,14 @@ def _read_arrays(file: Path, data: bytes) -> dict[str, FloatArray]:
             raise ModelFileError(f"'{name}' in '{file}' must be float64. Got {array.dtype}.")
         if not np.isfinite(array).all():
             raise ModelFileError(f"'{name}' in '{file}' must be finite. It holds NaN or infinity.")
+        if (np.abs(array) > LARGEST).any():
+            raise ModelFileError(f"'{name}' in '{file}' must be below {LARGEST:g} in size.")
     return {name: np.array(array) for name, array in arrays.items()}  # aligned and writeable
 
 
 def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> ConditionalDensity:
     """Rebuild the density; raises whatever does not fit."""
-    n, classes = len(meta["features"]), len(meta["classes"])
+    n = len(meta["features"])
     shapes = {
         f"{STANDARDIZER}mean": (n,),
         f"{STANDARDIZER}scale": (n,),
@@ -240,18 +242,18 @@ def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
             raise ValueError(f"'{name}' is missing")
         if arrays[name].shape != shape:
             raise ValueError(f"'{name}' has shape {arrays[name].shape}, not {shape}")
-    mean, sd = arrays[f"{DRAWS}moments"]
-    draws = DrawStatistics(
-        arrays[f"{DRAWS}quantiles"],
-        float(mean),
-        float(sd),
-        arrays[f"{DRAWS}lower"],
-        arrays[f"{DRAWS}upper"],
-    )
-    if not (arrays[f"{STANDARDIZER}scale"] > 0).all():
-        raise ValueError("a standard deviation is not positive")
+    mean, sd = map(float, arrays[f"{DRAWS}moments"])
+    quantiles, lower, upper = (arrays[f"{DRAWS}{key}"] for key in ("quantiles", "lower", "upper"))
+    draws = DrawStatistics(quantiles, mean, sd, lower, upper)
+    standardizer = Standardizer(arrays[f"{STANDARDIZER}mean"], arrays[f"{STANDARDIZER}scale"])
+    if not (standardizer.scale > 1e-12 * np.abs(standardizer.mean)).all():
+        raise ValueError("a standard deviation is not positive, or lost beside its mean")
     if not (
-        sd > 0 and (np.diff(draws.quantiles) >= 0).all() and (draws.lower <= draws.upper).all()
+        (np.diff(quantiles) >= 0).all()
+        and draws.spread > 0
+        and quantiles[0] <= mean <= quantiles[-1]
+        and 0 < sd <= quantiles[-1] - quantiles[0]
+        and (lower < upper).all()
     ):
         raise ValueError("the statistics of its draws contradict each other")
     own = {
@@ -259,17 +261,34 @@ def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
         for name, array in arrays.items()
         if name.startswith(DENSITY)
     }
+    if "log_prior" in own and abs(log_sum_exp(own["log_prior"].reshape(1, -1))[0]) > 1e-6:
+        raise ValueError("the probabilities of its classes do not sum to 1")
     density = density_class(meta["kind"]).from_arrays(own, meta["density"])
+    known = {*shapes, *(f"{DENSITY}{name}" for name in density.to_arrays()[0])}
+    if set(arrays) != known:
+        raise ValueError(f"it has no use for {quote(sorted(set(arrays) - known))}")
     density.classes_ = np.array(meta["classes"])
     density.features_ = tuple(meta["features"])
     density.target_ = meta["target"]
     density.units_ = dict(meta["units"])
-    density.standardizer_ = Standardizer(
-        arrays[f"{STANDARDIZER}mean"], arrays[f"{STANDARDIZER}scale"]
-    )
+    density.standardizer_ = standardizer
     density.draws_ = draws
-    with np.errstate(all="ignore"):
-        trial = density.log_joint(np.zeros((1, n)))
-    if trial.shape != (1, classes) or not np.isfinite(trial).all():
-        raise ValueError("it gives no density for its features and classes")
+    _try(density)
     return density
+
+
+def _try(density: ConditionalDensity) -> None:
+    """Use a rebuilt density once; raises where it is none, or not the one that was described."""
+    n, classes = len(density.features_), len(density.classes_)
+    with np.errstate(all="ignore"):
+        log_joint = density.log_joint(np.zeros((1, n)))
+        if log_joint.shape != (1, classes) or not np.isfinite(log_joint).all():
+            raise ValueError("it gives no density for its features and classes")
+        rng = np.random.default_rng(DRAWS_SEED)
+        draws = [density.sample(50, rng=rng, label=label)[0] for label in density.classes_]
+        log_joint = density.log_joint(np.concatenate(draws))
+        log_prob = density.log_prob(density.sample(100, rng=rng)[0])
+    if not np.isfinite(log_joint).all():
+        raise ValueError("it gives no density for its own draws")
+    if not density.draws_.quantiles[5] <= np.median(log_prob) <= density.draws_.quantiles[95]:
+        raise ValueError("the statistics are not those of its draws")

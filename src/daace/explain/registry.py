@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 from daace.data.table import quote
 from daace.density.base import ConditionalDensity
@@ -18,6 +19,16 @@ DENSITIES = {
 
 #: Those that `fit` can learn from a table.
 LEARNED = ("linear-gaussian", "kde", "realnvp")
+
+
+def available() -> tuple[str, ...]:
+    """Return the kinds that `fit` can learn and that this version of the package has.
+
+    Example:
+        >>> available()[:2]
+        ('linear-gaussian', 'kde')
+    """
+    return tuple(kind for kind in LEARNED if find_spec(DENSITIES[kind][0]) is not None)
 
 
 def density_class(kind: str) -> type[ConditionalDensity]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from daace.explain.words import (
     advice,
+    exact,
     format_change,
     format_sd,
     headline,
@@ -196,5 +197,5 @@ def _settings(e: Explanation) -> str:
 
 def _rule(rule: Any) -> str:
     if isinstance(rule, dict):
-        return ", ".join(f"{name} {value:g}" for name, value in rule.items())
+        return ", ".join(f"{name} {exact(value)}" for name, value in rule.items())
     return ", ".join(map(str, rule))

@@ -30,13 +30,13 @@ def headline(e: Explanation) -> str:
     """Return the outcome in one sentence."""
     if e.status == "already_there":
         return f"Nothing has to change: '{e.target}' is reached already."
-    if not e.found:
-        return f"No way from '{e.current}' to '{e.target}' was found ({e.status})."
-    count = "one step" if e.steps == 1 else f"{e.steps} steps"
-    origin = f"From '{e.current}' to '{e.target}'"
+    way = f"from '{e.current}' to '{e.target}'"
     if e.current == e.target:
-        origin = f"To a more certain or more plausible '{e.target}'"
-    return f"{origin} in {count} (cost {e.cost:.3g})."
+        way = f"to a more certain or more plausible '{e.target}'"
+    if not e.found:
+        return f"No way {way} was found ({e.status})."
+    count = "one step" if e.steps == 1 else f"{e.steps} steps"
+    return f"{way[0].upper()}{way[1:]} in {count} (cost {e.cost:.3g})."
 
 
 def advice(e: Explanation) -> list[str]:
@@ -45,11 +45,11 @@ def advice(e: Explanation) -> list[str]:
     if asked.plausibility is None:
         plausible = f"min_log_prob {asked.min_log_prob:.4g}"
     else:
-        plausible = f"plausibility {asked.plausibility:g}"
-    lines = [f"Asked for: {plausible} and min_posterior {asked.min_posterior:g}."]
+        plausible = f"plausibility {exact(asked.plausibility)}"
+    lines = [f"Asked for: {plausible} and min_posterior {exact(asked.min_posterior)}."]
     if e.status == "timeout":
         lines.append("The time limit was over before a path was found: raise 'time_limit'.")
-    options = [f"lower '{name}' to {value:g}" for name, value in e.relax.items()]
+    options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
     if any(asked.constraints.values()):
         options.append("loosen the constraints")
     if not e.relax:
@@ -134,6 +134,17 @@ def format_number(value: float, grain: float, size: float) -> str:
         return f"{value:.{min(max(digits, 3), 12)}e}"
     text = f"{value:,.{max(0, decimals)}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def exact(value: float) -> str:
+    """Return a setting as it was given.
+
+    Example:
+        >>> exact(50.0), exact(0.999999999999)
+        ('50', '0.999999999999')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def format_sd(change: float) -> str:

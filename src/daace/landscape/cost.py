@@ -32,6 +32,9 @@ from daace.landscape.path import (
 CONVERGED = 1e-7
 MAX_NODES = 1024
 
+#: Beyond it the powers of ordinary roughness no longer fit a number.
+MAX_PENALTY = 1000.0
+
 #: exp(709) is the largest number; a path may be rougher between its waypoints than at them.
 LARGEST_POWER = 500.0
 
@@ -66,7 +69,7 @@ class Landscape:
             )
         self.density.draws_  # noqa: B018  # says so if the density is not fitted
         check_choice("scale", self.scale, ("relative", "nll"))
-        check_number("penalty", self.penalty, at_least=0)
+        check_number("penalty", self.penalty, at_least=0, at_most=MAX_PENALTY)
 
     def roughness(self, log_prob: FloatArray) -> FloatArray:
         """Return u, on this landscape's scale."""
