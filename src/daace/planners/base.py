@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 from daace.landscape.problem import Problem
 
 
@@ -149,10 +149,16 @@ def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArra
             outside = middle
     moved = end + inside * (anchor - end)
     path[-1] = np.clip(moved, problem.feasible.lower, problem.feasible.upper)
-    rising, falling = problem.feasible.direction > 0, problem.feasible.direction < 0
+    path = follow_end(path, problem.feasible.direction)
+    return path if problem.met_by(path[-1]) else None
+
+
+def follow_end(path: FloatArray, direction: IntArray) -> FloatArray:
+    """Return the path with its vertices on this side of an end that has moved, where they must."""
+    path, rising, falling = path.copy(), direction > 0, direction < 0
     path[1:-1, rising] = np.minimum(path[1:-1, rising], path[-1, rising])
     path[1:-1, falling] = np.maximum(path[1:-1, falling], path[-1, falling])
-    return path if problem.met_by(path[-1]) else None
+    return path
 
 
 def give_up(

@@ -17,10 +17,19 @@ from daace.landscape.path import (
     straight_paths,
 )
 from daace.landscape.problem import Problem
-from daace.planners.base import Clock, Plan, Status, already_there, arrive, give_up, settle
+from daace.planners.base import (
+    Clock,
+    Plan,
+    Status,
+    already_there,
+    arrive,
+    follow_end,
+    give_up,
+    settle,
+)
 from daace.planners.graph import draw_graph, simplify
 from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
-from daace.planners.sqp import Metric, Objective, Outcome, minimize
+from daace.planners.sqp import MARGIN, Metric, Objective, Outcome, minimize
 
 #: Nodes of the quadrature inside the optimiser: at least, and at most.
 MIN_NODES = 8
@@ -44,6 +53,9 @@ ITERATIONS = 100
 
 #: Paths closer than this everywhere, in standard deviations, count as one.
 SAME_PATH = 1e-2
+
+#: Most steps of Newton's method from an end that misses the goal.
+NEWTON = 10
 
 #: A tail below this share of its path's cost is improved on its own.
 HIDDEN = 1e-2
@@ -81,6 +93,27 @@ class Candidates:
         )
 
 
+class Ladder:
+    """The best path of one problem for each number of vertices; more never cost more."""
+
+    def __init__(self) -> None:
+        self.paths: dict[int, FloatArray] = {}
+        self._cost = np.inf
+
+    def add(self, v: int, path: FloatArray | None, problem: Problem) -> None:
+        """Keep a path with v vertices, or the one before with a vertex more if that is cheaper."""
+        cost = np.inf if path is None else problem.path_cost(path)
+        if self.paths and not cost <= self._cost:
+            path = self.paths[max(self.paths)][None]
+            while path.shape[1] < v + 2:
+                longest = segment_lengths(segment_vectors(path)).argmax(axis=1)
+                path = split_segment(path, longest)
+            path = path[0]
+        if path is not None:
+            self.paths[v] = path
+            self._cost = min(self._cost, cost)
+
+
 class Search:
     """One run over problems that share landscape, goal and constraints."""
 
@@ -115,7 +148,7 @@ class Search:
         waiting = [i for i, plan in enumerate(plans) if plan is None]
         goals = {i: goal_points(self.problems[i]) for i in waiting}
         self.routes = {i: self._routes(i) for i in waiting}
-        best: dict[int, dict[int, FloatArray]] = {i: {} for i in waiting}
+        best = {i: Ladder() for i in waiting}
         ends = {i: goals[i].inside[:0] for i in waiting}
         lowest = np.full(len(self.problems), np.inf)
         growing, candidates = waiting, None
@@ -131,15 +164,14 @@ class Search:
                 mine = candidates.owner == i
                 ends[i] = candidates.paths[mine, -1]
                 path = self._best_path(i, candidates, goals[i])
-                if path is not None:
-                    best[i][v] = path
+                best[i].add(v, path, self.problems[i])
                 cost = float(candidates.cost[mine].min())
                 if self._may_pay(i, v, lowest[i], cost):
                     still.append(i)
                 lowest[i] = min(lowest[i], cost)
             candidates, growing = candidates.take(np.isin(candidates.owner, still)), still
         for i in waiting:
-            plans[i] = self._choose(i, best[i], goals[i], ends[i])
+            plans[i] = self._choose(i, best[i].paths, goals[i], ends[i])
         return [plan for plan in plans if plan is not None]
 
     def _may_pay(self, i: int, v: int, before: float, after: float) -> bool:
@@ -362,10 +394,33 @@ class Search:
         """Return the cheapest path of one problem that ends in the goal, strictly."""
         for k in np.flatnonzero(candidates.owner == i):  # those that arrive first, cheapest first
             polished = self._polish_tails(i, candidates.paths[k])
-            path = settle(self.problems[i], polished, goal.inside)
+            path = settle(self.problems[i], self._restore(i, polished), goal.inside)
             if path is not None:
                 return path
         return None
+
+    def _restore(self, i: int, path: FloatArray) -> FloatArray:
+        """Move an end that misses the goal by little onto its edge, by Newton's method.
+
+        The step is the shortest one in the terrain's metric; the end of a steep descent can be
+        1e-4 nats outside, and any detour would cost more than it.
+        """
+        if not self.region.differentiable:
+            return path
+        path, feasible = path.copy(), self.problems[i].feasible
+        free = feasible.lower < feasible.upper
+        edges = np.zeros(2, dtype=bool)  # once missed, an edge is kept to: the two can be close
+        for _ in range(NEWTON):
+            slack, gradients = self.region.slack_and_pullback(path[-1:])
+            short = 2 * MARGIN - slack[0]
+            if not (short > MARGIN).any():
+                break
+            edges |= short > MARGIN
+            slopes = gradients()[0, edges] * free
+            moves = (slopes @ self.metric.basis / self.metric.precision) @ self.metric.basis.T
+            needed = np.linalg.lstsq(slopes @ (moves * free).T, short[edges], rcond=None)[0]
+            path[-1] = np.clip(path[-1] + needed @ moves * free, feasible.lower, feasible.upper)
+        return follow_end(path, feasible.direction)
 
     def _choose(
         self,

@@ -23,6 +23,9 @@ from daace.landscape.cost import Landscape
 from daace.landscape.goal import GoalRegion
 from daace.landscape.path import EPSILON, Rule, segment_lengths, segment_vectors
 
+#: Slack to keep to the goal's edge, in nats.
+MARGIN = 1e-6
+
 MEMORY = 8
 ARMIJO = 1e-4
 HALVINGS = 12
@@ -71,7 +74,7 @@ class Objective:
     direction: IntArray
     weights: FloatArray | None
     unit: FloatArray
-    margin: float = 1e-6
+    margin: float = MARGIN
 
     def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
         """Return the nearest allowed waypoints."""
