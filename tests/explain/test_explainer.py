@@ -71,7 +71,10 @@ def test_settings_are_stored_untouched(mixture):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"penalty": -1}, "'penalty' must be a finite number of at least 0. Got -1."),
+        (
+            {"penalty": -1},
+            "'penalty' must be a finite number of at least 0 and at most 1000. Got -1.",
+        ),
         ({"scale": "log"}, "'scale' must be one of 'relative', 'nll'. Got 'log'."),
         ({"plausibility": np.nan}, "'plausibility' must be a finite number. Got nan."),
         ({"min_posterior": 1.0}, "'min_posterior' must be at least 0 and below 1. Got 1.0."),
