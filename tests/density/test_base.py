@@ -184,3 +184,12 @@ def test_a_density_of_your_own(iris: Table) -> None:
     assert set(y) == set(iris.classes)
     assert density.draws_.mean == pytest.approx(-2 - 2 * np.log(2 * np.pi), abs=0.1)
     assert len(density.pool("setosa").X) == 4000
+
+
+def test_a_density_shows_its_settings() -> None:
+    assert repr(KernelDensity(bandwidth=0.5)) == (
+        "KernelDensity(bandwidth=0.5, max_rows_per_class=10000)"
+    )
+    assert repr(LinearGaussianNetwork(max_parents=2)).startswith(
+        "LinearGaussianNetwork(start='naive', max_parents=2"
+    )

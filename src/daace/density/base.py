@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -232,6 +233,11 @@ class ConditionalDensity(ABC):
         """Map model-space rows to a DataFrame in user units."""
         rows = self._check_rows(X)
         return pd.DataFrame(self.standardizer_.inverse(rows), columns=list(self.features_))
+
+    def __repr__(self) -> str:
+        names = inspect.signature(type(self)).parameters
+        settings = ", ".join(f"{name}={getattr(self, name, ...)!r}" for name in names)
+        return f"{type(self).__name__}({settings})"
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith("_") and not name.startswith("_"):

@@ -88,6 +88,9 @@ class GaussianMixture(ConditionalDensity):
         )
         self._describe_draws()
 
+    def __repr__(self) -> str:
+        return f"GaussianMixture(components={len(self.weights)}, classes={self.classes_.tolist()})"
+
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         by_component, pullback = self.gaussians_.log_joint_and_pullback(X)
         members = [self.class_of_component_ == k for k in range(len(self.classes_))]
