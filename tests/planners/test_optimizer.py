@@ -122,3 +122,22 @@ def test_a_batch_finds_what_single_queries_find(network: LinearGaussianNetwork) 
     for problem, plan in zip(problems, together, strict=True):
         alone = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
         assert plan.cost == pytest.approx(alone.cost, rel=0.03)
+
+
+def test_a_third_class_can_be_the_bridge() -> None:
+    """Straight from a to c is empty ground; b leads around it, and one vertex is not enough."""
+    means = [[-3.0, 0.0], [0.0, 3.0], [3.0, 0.0]]
+    spread = [np.diag([0.2, 1.5]), np.diag([4.0, 0.15]), np.diag([0.2, 1.5])]
+    density = GaussianMixture([1, 1, 1], means, spread, ["a", "b", "c"])
+    problem = Problem(np.array([-3.0, 0.0]), Landscape(density, penalty=4.0), Goal("c"))
+    tried = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+    best = PathOptimizer(vertices=3).solve(problem, rng=np.random.default_rng(0))
+    assert tried.cost <= 1.02 * best.cost
+
+
+def test_nowhere_to_go_is_a_status() -> None:
+    density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+    for rules in (Constraints(fixed=["x1"]), Constraints(only_down=["x1"])):
+        problem = Problem(np.zeros(1), Landscape(density), Goal("b"), rules)
+        plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+        assert plan.status == "goal_unreachable"

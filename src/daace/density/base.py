@@ -95,7 +95,7 @@ class ConditionalDensity(ABC):
         draws_: `DrawStatistics`.
         resolution_: length, in model space, over which log p may change its course; infinite
             for smooth densities, the bandwidth for a KDE.
-        gaussian_: whether each class is one Gaussian, so that straight seeds suffice.
+        gaussian_: whether each class is one Gaussian: with two of them there are no walls.
     """
 
     kind: ClassVar[str] = ""

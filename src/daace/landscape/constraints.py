@@ -191,27 +191,28 @@ def project_paths(
     Clipping to the bounds, which broadcast; isotonic along the path first where a direction is
     given: together the exact projection.
     """
-    moved = free
-    if direction.any():
-        moved = free.copy()
-        for j in np.flatnonzero(direction):
-            moved[..., j] = direction[j] * isotonic(direction[j] * free[..., j])
+    moved, j = free, np.flatnonzero(direction)
+    if len(j):
+        moved, sign = free.copy(), direction[j][:, None]
+        ordered = sign * isotonic(sign * np.swapaxes(free[..., j], -1, -2))
+        moved[..., j] = np.swapaxes(ordered, -1, -2)
     return np.clip(moved, lower, upper)
 
 
 def isotonic(values: FloatArray) -> FloatArray:
-    """Return the nearest non-decreasing sequence along the last axis (min-max formula)."""
+    """Return the nearest non-decreasing sequence along the last axis.
+
+    By the min-max formula: entry k is the largest, over beginnings i <= k, of the smallest, over
+    ends j >= k, of the means of the entries i..j.
+    """
     size = values.shape[-1]
     if size == 1:
         return values.copy()
     sums = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
-    result = np.empty_like(values)
-    for k in range(size):
-        best = np.full(values.shape[:-1], -np.inf)
-        for i in range(k + 1):
-            means = np.stack(
-                [(sums[..., j + 1] - sums[..., i]) / (j + 1 - i) for j in range(k, size)], axis=-1
-            )
-            best = np.maximum(best, means.min(axis=-1))
-        result[..., k] = best
-    return np.maximum.accumulate(result, axis=-1)
+    begin, end = np.indices((size, size))
+    length = np.maximum(end - begin + 1, 1)
+    means = (sums[..., end + 1] - sums[..., begin]) / length
+    means = np.where(end >= begin, means, np.inf)
+    smallest = np.minimum.accumulate(means[..., ::-1], axis=-1)[..., ::-1]
+    largest = np.where(end >= begin, smallest, -np.inf).max(axis=-2)
+    return np.maximum.accumulate(largest, axis=-1)

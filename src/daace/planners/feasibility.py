@@ -53,7 +53,7 @@ def reach(problem: Problem, points: FloatArray) -> Reach:
     best = tops[np.argmax(smaller)]
     ends = np.stack([_climb_one(problem, best, which) for which in (0, 1)])
     slack = problem.region.slack(ends)
-    inside = ends[slack.min(axis=1) > INSIDE]
+    inside = ends[slack.min(axis=1) > 0]
     reached = [slack[k, k] if slack[k, 1 - k] >= 0 else -np.inf for k in (0, 1)]
     return Reach(inside, float(reached[0]), float(reached[1]))
 

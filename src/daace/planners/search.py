@@ -54,6 +54,9 @@ ITERATIONS = 100
 #: Paths closer than this everywhere, in standard deviations, count as one.
 SAME_PATH = 1e-2
 
+#: Costs that differ by less than this share are equal.
+ROUNDING = 1e-9
+
 #: Most steps of Newton's method from an end that misses the goal.
 NEWTON = 10
 
@@ -98,12 +101,12 @@ class Ladder:
 
     def __init__(self) -> None:
         self.paths: dict[int, FloatArray] = {}
-        self._cost = np.inf
+        self.cost = np.inf
 
     def add(self, v: int, path: FloatArray | None, problem: Problem) -> None:
         """Keep a path with v vertices, or the one before with a vertex more if that is cheaper."""
         cost = np.inf if path is None else problem.path_cost(path)
-        if self.paths and not cost <= self._cost:
+        if self.paths and not cost <= self.cost:
             path = self.paths[max(self.paths)][None]
             while path.shape[1] < v + 2:
                 longest = segment_lengths(segment_vectors(path)).argmax(axis=1)
@@ -111,7 +114,7 @@ class Ladder:
             path = path[0]
         if path is not None:
             self.paths[v] = path
-            self._cost = min(self._cost, cost)
+            self.cost = min(self.cost, cost)
 
 
 class Search:
@@ -165,10 +168,9 @@ class Search:
                 ends[i] = candidates.paths[mine, -1]
                 path = self._best_path(i, candidates, goals[i])
                 best[i].add(v, path, self.problems[i])
-                cost = float(candidates.cost[mine].min())
-                if self._may_pay(i, v, lowest[i], cost):
+                if self._may_pay(i, v, lowest[i], best[i].cost):
                     still.append(i)
-                lowest[i] = min(lowest[i], cost)
+                lowest[i] = best[i].cost
             candidates, growing = candidates.take(np.isin(candidates.owner, still)), still
         for i in waiting:
             plans[i] = self._choose(i, best[i].paths, goals[i], ends[i])
@@ -188,8 +190,8 @@ class Search:
 
     def _routes(self, i: int) -> list[FloatArray]:
         density = self.landscape.density
-        if density.gaussian_:
-            return []
+        if density.gaussian_ and len(density.classes_) == 2:
+            return []  # a third class can bridge the other two; straight lines do not see that
         unit = float(self.unit[i])
         return draw_graph(density).routes(self.problems[i], ROUTES, unit=unit)
 
@@ -265,7 +267,8 @@ class Search:
         candidates.violation[rows] = outcome.violation
         candidates.segment_costs[rows] = fine
         error = np.abs(fine - outcome.segment_costs).sum(axis=1)
-        relative: FloatArray = error / np.abs(fine).sum(axis=1)
+        size = np.abs(fine).sum(axis=1)
+        relative: FloatArray = np.divide(error, size, out=np.zeros_like(error), where=size > 0)
         return relative
 
     def _best(self, candidates: Candidates) -> Candidates:
@@ -392,12 +395,13 @@ class Search:
 
     def _best_path(self, i: int, candidates: Candidates, goal: GoalPoints) -> FloatArray | None:
         """Return the cheapest path of one problem that ends in the goal, strictly."""
-        for k in np.flatnonzero(candidates.owner == i):  # those that arrive first, cheapest first
+        arrived: list[tuple[float, FloatArray]] = []
+        for k in np.flatnonzero(candidates.owner == i):
             polished = self._polish_tails(i, candidates.paths[k])
             path = settle(self.problems[i], self._restore(i, polished), goal.inside)
             if path is not None:
-                return path
-        return None
+                arrived.append((self.problems[i].path_cost(path), path))
+        return min(arrived, key=lambda pair: pair[0])[1] if arrived else None
 
     def _restore(self, i: int, path: FloatArray) -> FloatArray:
         """Move an end that misses the goal by little onto its edge, by Newton's method.
@@ -405,7 +409,7 @@ class Search:
         The step is the shortest one in the terrain's metric; the end of a steep descent can be
         1e-4 nats outside, and any detour would cost more than it.
         """
-        if not self.region.differentiable:
+        if not self.region.differentiable or self.problems[i].met_by(path[-1]):
             return path
         path, feasible = path.copy(), self.problems[i].feasible
         free = feasible.lower < feasible.upper
@@ -440,5 +444,5 @@ class Search:
             return give_up(problem, self.clock, status=status, reachable=reachable)
         plans = {v: arrive(problem, path, self.clock) for v, path in wanted.items()}
         best = min(plan.cost for plan in plans.values())
-        limit = best + self.vertex_tolerance * abs(best)
+        limit = best + max(self.vertex_tolerance, ROUNDING) * abs(best)
         return next(plans[v] for v in sorted(plans) if plans[v].cost <= limit)
