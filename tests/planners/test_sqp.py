@@ -55,7 +55,7 @@ def batch(problem: Problem, ends: np.ndarray, vertices: int) -> tuple[Objective,
         lower=np.broadcast_to(problem.feasible.lower, shape),
         upper=np.broadcast_to(problem.feasible.upper, shape),
         direction=problem.feasible.direction,
-        weights=None,
+        weights=problem.feasible.weights if problem.feasible.weighted else None,
         unit=np.ones(count),
     )
     return objective, straight_paths(problem.x, ends, vertices)[:, 1:].copy()
@@ -63,16 +63,19 @@ def batch(problem: Problem, ends: np.ndarray, vertices: int) -> tuple[Objective,
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 4.0])
 @pytest.mark.parametrize("vertices", [0, 2])
-def test_it_ends_where_slsqp_ends(penalty: float, vertices: int) -> None:
+@pytest.mark.parametrize("weights", [{}, {"x1": 30.0, "x3": 0.1}])
+def test_it_ends_where_slsqp_ends(penalty: float, vertices: int, weights: dict[str, float]) -> None:
     rng = np.random.default_rng(4)
     density = GaussianMixture(*random_mixture(4, components=1, rng=rng))
     start = density.sample(1, rng=rng, label="c0")[0][0]
-    problem = Problem(start, Landscape(density, penalty=penalty), Goal("c1", min_posterior=0.8))
+    goal, rules = Goal("c1", min_posterior=0.8), Constraints(weights=weights)
+    problem = Problem(start, Landscape(density, penalty=penalty), goal, rules)
     pool = density.pool("c1")
     inside = pool.X[(problem.region.slack_of(pool.log_joint, pool.X) > 0).all(axis=1)]
     end = inside[np.argmin(((inside - start) ** 2).sum(axis=1))][None]
     objective, Z = batch(problem, end, vertices)
-    outcome = minimize(objective, Z, Metric.of(*pool.principal_axes), tolerance=1e-9)
+    metric = Metric.of(pool, objective.weights)
+    outcome = minimize(objective, Z, metric, tolerance=1e-9)
     rows = np.arange(1)
 
     def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -100,7 +103,7 @@ def test_paths_of_a_batch_do_not_disturb_each_other() -> None:
     start = density.sample(1, rng=rng, label="c0")[0][0]
     problem = Problem(start, Landscape(density, penalty=3.0), Goal("c1"))
     pool = density.pool("c1")
-    metric = Metric.of(*pool.principal_axes)
+    metric = Metric.of(pool)
     objective, Z = batch(problem, pool.X[:5], 1)
     together = minimize(objective, Z, metric)
     for k in range(5):
@@ -117,6 +120,6 @@ def test_bounds_are_never_crossed() -> None:
     problem = Problem(start, Landscape(density, penalty=2.0), Goal("c1", min_posterior=0.9), rules)
     objective, Z = batch(problem, density.pool("c1").X[:6], 2)
     Z = objective.project(Z, np.arange(6))
-    outcome = minimize(objective, Z, Metric.of(*density.pool("c1").principal_axes))
+    outcome = minimize(objective, Z, Metric.of(density.pool("c1")))
     assert (outcome.Z[..., 0] <= start[0] + 0.3 + 1e-12).all()
     assert (outcome.Z[..., 1] >= start[1] - 0.2 - 1e-12).all()

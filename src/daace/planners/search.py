@@ -137,11 +137,11 @@ class Search:
         first = problems[0]
         self.landscape, self.region = first.landscape, first.region
         density = self.landscape.density
-        self.metric = Metric.of(*density.pool(first.goal.target).principal_axes)
         self.starts = np.stack([p.x for p in problems])
         self.lower = np.stack([p.feasible.lower for p in problems])
         self.upper = np.stack([p.feasible.upper for p in problems])
         self.weights = first.feasible.weights if first.feasible.weighted else None
+        self.metric = Metric.of(density.pool(first.goal.target), self.weights)
         rough = np.abs(self.landscape.roughness(density.log_prob(self.starts)))
         self.unit = np.maximum(1.0, rough)
         self.routes: dict[int, list[FloatArray]] = {}
@@ -421,7 +421,7 @@ class Search:
                 break
             edges |= short > MARGIN
             slopes = gradients()[0, edges] * free
-            moves = (slopes @ self.metric.basis / self.metric.precision) @ self.metric.basis.T
+            moves = self.metric.rotate_back(self.metric.rotate(slopes) / self.metric.precision)
             needed = np.linalg.lstsq(slopes @ (moves * free).T, short[edges], rcond=None)[0]
             path[-1] = np.clip(path[-1] + needed @ moves * free, feasible.lower, feasible.upper)
         return follow_end(path, feasible.direction)

@@ -44,7 +44,8 @@ def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
     if good.sum() < nearest:  # the rules cut into the goal: look at the clipped draws themselves
         slack = problem.region.slack(X)
         good = (slack > 0).all(axis=1)
-    distance = np.einsum("rn,rn->r", X - problem.x, X - problem.x)
+    ways = (X - problem.x) * feasible.weights
+    distance = np.einsum("rn,rn->r", ways, ways)
     inside = np.flatnonzero(good)
     inside = inside[np.argsort(distance[inside], kind="stable")[:nearest]]
     shortfall = np.maximum(-slack, 0.0).sum(axis=1)

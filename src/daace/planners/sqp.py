@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
+from daace.density.base import Pool
 from daace.landscape.constraints import project_paths
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import GoalRegion
@@ -42,15 +43,33 @@ SCALES = (1e-3, 1e3)
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """Eigenbasis and eigenvalues of the precision of the target class: the terrain's shape."""
+    """The terrain's shape: eigenbasis and eigenvalues of the precision of the target class.
+
+    Where features have weights, lengths are those of `x * weights`, and so is the shape.
+    """
 
     basis: FloatArray
     precision: FloatArray
+    weights: FloatArray | float = 1.0
 
     @classmethod
-    def of(cls, variance: FloatArray, axes: FloatArray) -> Metric:
-        """Make it from principal axes, with a floor where draws hardly vary."""
-        return cls(axes, 1.0 / np.maximum(variance, 1e-6 * variance.max()))
+    def of(cls, pool: Pool, weights: FloatArray | None = None) -> Metric:
+        """Make it from draws, with a floor where they hardly vary."""
+        variance, axes = pool.principal_axes
+        if weights is not None:
+            variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(pool.X * weights, rowvar=False)))
+        precision = 1.0 / np.maximum(variance, 1e-6 * variance.max())
+        return cls(axes, precision, 1.0 if weights is None else weights)
+
+    def rotate(self, vectors: FloatArray) -> FloatArray:
+        """Return gradients in the eigenbasis."""
+        rotated: FloatArray = (vectors / self.weights) @ self.basis
+        return rotated
+
+    def rotate_back(self, vectors: FloatArray) -> FloatArray:
+        """Return steps in the coordinates of x."""
+        steps: FloatArray = (vectors @ self.basis.T) / self.weights
+        return steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +114,8 @@ class Objective:
             slack, slopes = slack - self.margin, gradients()
         else:  # the bounds hold the end where it is, inside the goal
             slack, slopes = np.ones((len(Z), 2)), np.zeros((len(Z), 2, Z.shape[2]))
-        lengths = segment_lengths(segment_vectors(paths))
+        vectors = segment_vectors(paths)
+        lengths = segment_lengths(vectors if self.weights is None else vectors * self.weights)
         return _Values(costs.sum(axis=1), gradient()[:, 1:], slack, slopes, costs, lengths)
 
 
@@ -275,6 +295,9 @@ def _solve_subproblem(
     solved = memory.apply(right, chain, metric) * free
     gram = np.einsum("cbmn,dbmn->bcd", right[1:], solved[1:])
     promise = values.slack - np.einsum("cbmn,bmn->bc", right[1:], solved[0])
+    size = np.einsum("bcn,bcn->bc", values.slopes, values.slopes)
+    held = np.einsum("cbmn,cbmn->bc", right[1:], right[1:]) <= 1e-12 * size
+    promise[held] = np.maximum(promise[held], 0.0)  # bounds hold the end: this threshold must wait
     multipliers = solve_dual(gram, promise)
     step = np.einsum("bc,cbmn->bmn", multipliers, solved[1:]) - solved[0]
     return step, multipliers
@@ -400,7 +423,4 @@ class _Memory:
 
 
 def _precondition(q: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
-    rotated = q @ metric.basis
-    solved = np.einsum("bnml,rbln->rbmn", chain, rotated)
-    result: FloatArray = solved @ metric.basis.T
-    return result
+    return metric.rotate_back(np.einsum("bnml,rbln->rbmn", chain, metric.rotate(q)))
