@@ -10,7 +10,7 @@ from daace import (
     PathOptimizer,
     Problem,
 )
-from daace.planners.search import Ladder, ladder
+from daace.planners.search import BestPaths, ladder
 
 
 def test_the_ladder_at_most_doubles_the_segments() -> None:
@@ -22,7 +22,7 @@ def test_the_ladder_at_most_doubles_the_segments() -> None:
 def test_more_vertices_never_cost_more() -> None:
     density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["a", "b"])
     problem = Problem(np.zeros(1), Landscape(density, penalty=1.0), Goal("b"))
-    kept = Ladder()
+    kept = BestPaths()
     kept.add(0, np.array([[0.0], [3.0]]), problem)
     kept.add(1, np.array([[0.0], [-2.0], [3.0]]), problem)  # a detour
     assert kept.paths[1].tolist() == [[0.0], [1.5], [3.0]]

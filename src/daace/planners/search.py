@@ -96,7 +96,7 @@ class Candidates:
         )
 
 
-class Ladder:
+class BestPaths:
     """The best path of one problem for each number of vertices; more never cost more."""
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class Search:
         waiting = [i for i, plan in enumerate(plans) if plan is None]
         goals = {i: goal_points(self.problems[i]) for i in waiting}
         self.routes = {i: self._routes(i) for i in waiting}
-        best = {i: Ladder() for i in waiting}
+        best = {i: BestPaths() for i in waiting}
         ends = {i: goals[i].inside[:0] for i in waiting}
         lowest = np.full(len(self.problems), np.inf)
         growing, candidates = waiting, None
