@@ -27,7 +27,7 @@ from daace.planners.base import (
     give_up,
     settle,
 )
-from daace.planners.graph import draw_graph, simplify
+from daace.planners.corridors import draw_graph, simplify
 from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
 from daace.planners.sqp import MARGIN, Metric, Objective, Outcome, minimize
 

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from daace import GaussianMixture, Goal, Landscape, Problem
 from daace.data.synthetic import moons
-from daace.planners.graph import DrawGraph, draw_graph, nearest, simplify
+from daace.planners.corridors import DrawGraph, draw_graph, nearest, simplify
 
 
 @pytest.fixture(scope="module")
