@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from daace import GaussianMixture, Goal, Landscape, Problem
+from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
 from daace.data.synthetic import moons
-from daace.planners.corridors import DrawGraph, draw_graph, nearest, simplify
+from daace.planners.corridors import FEWEST, DrawGraph, draw_graph, nearest, simplify
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +74,30 @@ def test_simplify_finds_the_cheapest_shortcut(density: GaussianMixture, vertices
 def test_simplify_adds_waypoints_where_the_route_has_too_few(density: GaussianMixture) -> None:
     path = simplify(Landscape(density), np.array([[0.0, 0.0], [1.0, 1.0]]), 3, unit=1.0)
     assert path.shape == (5, 2)
+
+
+def test_rules_that_leave_few_nodes_move_them_instead(density: GaussianMixture) -> None:
+    fixed = Constraints(fixed=["x2"])
+    start = np.array([-1.0, 0.05])
+    problem = Problem(start, Landscape(density), Goal("lower", plausibility=-9), fixed)
+    graph = draw_graph(density).within(problem)
+    assert len(graph.X) == FEWEST
+    assert (graph.X[:, 1] == start[1]).all()
+    np.testing.assert_allclose(graph.log_joint, density.log_joint(graph.X))
+
+
+def test_rules_that_leave_many_nodes_keep_them(density: GaussianMixture) -> None:
+    whole = draw_graph(density)
+    problem = Problem(
+        np.array([-1.0, 0.05]),
+        Landscape(density),
+        Goal("lower"),
+        Constraints(upper={"x1": 0.9}),
+    )
+    part = whole.within(problem)
+    allowed = whole.X[:, 0] <= 0.9
+    np.testing.assert_array_equal(part.X, whole.X[allowed])
+    np.testing.assert_allclose(
+        part.lengths, np.linalg.norm(np.diff(part.X[part.edges], axis=1)[:, 0], axis=1)
+    )
+    assert len(part.edges) == allowed[whole.edges].all(axis=1).sum()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from daace import (
     Constraints,
@@ -141,3 +142,88 @@ def test_nowhere_to_go_is_a_status() -> None:
         problem = Problem(np.zeros(1), Landscape(density), Goal("b"), rules)
         plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
         assert plan.status == "goal_unreachable"
+
+
+def test_a_feature_that_cannot_change_does_not_hide_the_way_around_a_wall(wall: Problem) -> None:
+    """The same moons with a third feature, independent of them and fixed."""
+    weights, means, covariances, labels = moons(width=0.12)
+    means = np.column_stack([means, np.zeros(len(means))])
+    deep = np.zeros((len(covariances), 3, 3))
+    deep[:, :2, :2] = covariances
+    deep[:, 2, 2] = 1.0
+    density = GaussianMixture(weights, means, deep, labels)
+    problem = Problem(
+        np.append(wall.x, 0.0),
+        Landscape(density, penalty=5.0),
+        Goal("lower"),
+        Constraints(fixed=["x3"]),
+    )
+    straight, around = (
+        PathOptimizer(vertices=v).solve(problem, rng=np.random.default_rng(0)).cost for v in (0, 3)
+    )
+    assert around < 0.5 * straight
+
+
+def oracle_cost(problem: Problem, path: np.ndarray) -> float:
+    """Improve a path by SLSQP over increments, which have a sign where a feature has a direction.
+
+    Returns the cost over that of the path.
+    """
+    count, n = len(path) - 1, len(problem.x)
+    direction, lower, upper = (
+        np.tile(array, count)
+        for array in (
+            problem.feasible.direction,
+            problem.feasible.lower - problem.x,
+            problem.feasible.upper - problem.x,
+        )
+    )
+    sums = np.kron(np.tril(np.ones((count, count))), np.eye(n))
+    sums = np.where(direction != 0, sums, np.eye(count * n))
+    lower, upper = np.where(direction > 0, 0, lower), np.where(direction < 0, 0, upper)
+    begin = np.linalg.solve(sums, (path[1:] - problem.x).ravel())
+
+    def waypoints(u: np.ndarray) -> np.ndarray:
+        free = problem.x + (sums @ u).reshape(count, n)
+        return np.concatenate([problem.x[None], free])
+
+    def cost(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = problem.landscape.path_cost_and_grad(waypoints(u))
+        return value / before, sums.T @ gradient[1:].ravel() / before
+
+    def slope(u: np.ndarray) -> np.ndarray:
+        at_end = problem.region.slack_and_pullback(waypoints(u)[-1:])[1]()[0]
+        return np.hstack([np.zeros((2, (count - 1) * n)), at_end]) @ sums
+
+    before = problem.path_cost(path)
+    result = minimize(
+        cost,
+        begin,
+        jac=True,
+        method="SLSQP",
+        bounds=np.column_stack([lower, upper]),
+        constraints=[
+            {
+                "type": "ineq",
+                "fun": lambda u: problem.region.slack(waypoints(u)[-1:])[0],
+                "jac": slope,
+            }
+        ],
+        options={"maxiter": 200, "ftol": 1e-8},
+    )
+    return float(cost(result.x)[0])
+
+
+@pytest.mark.parametrize("row", range(4))
+def test_features_with_a_direction_cost_no_more_than_they_must(
+    network: LinearGaussianNetwork, row: int
+) -> None:
+    rng = np.random.default_rng(row)
+    start = network.sample(1, rng=rng, label="malignant")[0][0]
+    names = rng.permutation(network.features_)
+    rules = Constraints(only_up=names[:2], only_down=names[2:4])
+    problem = Problem(start, Landscape(network), Goal("benign"), rules)
+    plan = PathOptimizer(vertices=2, vertex_tolerance=0).solve(problem, rng=rng)
+    assert plan.found
+    assert problem.feasible.contains(plan.waypoints)
+    assert oracle_cost(problem, plan.waypoints) > 0.99

@@ -199,11 +199,16 @@ def project_paths(
     return np.clip(moved, lower, upper)
 
 
-def isotonic(values: FloatArray) -> FloatArray:
+def isotonic(values: FloatArray, crowd: IntArray | None = None) -> FloatArray:
     """Return the nearest non-decreasing sequence along the last axis.
 
     By the min-max formula: entry k is the largest, over beginnings i <= k, of the smallest, over
     ends j >= k, of the means of the entries i..j.
+
+    Args:
+        values: shape `(..., size)`.
+        crowd: numbers that do not fall along the last axis; only entries with the same number
+            need to be in order. One crowd when left out.
     """
     size = values.shape[-1]
     if size == 1:
@@ -211,8 +216,10 @@ def isotonic(values: FloatArray) -> FloatArray:
     sums = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
     begin, end = np.indices((size, size))
     length = np.maximum(end - begin + 1, 1)
-    means = (sums[..., end + 1] - sums[..., begin]) / length
-    means = np.where(end >= begin, means, np.inf)
+    together = end >= begin
+    if crowd is not None:
+        together = together & (crowd[..., begin] == crowd[..., end])
+    means = np.where(together, (sums[..., end + 1] - sums[..., begin]) / length, np.inf)
     smallest = np.minimum.accumulate(means[..., ::-1], axis=-1)[..., ::-1]
-    largest = np.where(end >= begin, smallest, -np.inf).max(axis=-2)
-    return np.maximum.accumulate(largest, axis=-1)
+    largest: FloatArray = np.where(together, smallest, -np.inf).max(axis=-2)
+    return largest if crowd is not None else np.maximum.accumulate(largest, axis=-1)

@@ -24,6 +24,9 @@ NEIGHBOURS = 8
 STRIDES = (1, 8, 64)
 EDGE_RULE = gauss_rule(3)
 
+#: With fewer nodes than this a graph has no view of the terrain.
+FEWEST = 300
+
 #: Waypoints of a route that are kept before it is simplified.
 ROUTE = 12
 
@@ -54,13 +57,42 @@ class DrawGraph:
         rng = np.random.default_rng(DRAWS_SEED)
         share = max(150, NODES // len(density.classes_))
         X = np.concatenate([density.sample(share, rng=rng, label=k)[0] for k in density.classes_])
-        order = rng.permutation(len(X))
+        return cls.on(density, X[rng.permutation(len(X))])
+
+    @classmethod
+    def on(cls, density: ConditionalDensity, X: FloatArray) -> DrawGraph:
+        """Connect each of some points, in random order, to its neighbours."""
+        order = np.arange(len(X))
         pairs = np.concatenate([_neighbour_pairs(X, order[::stride]) for stride in STRIDES])
         edges = np.unique(np.sort(pairs, axis=1), axis=0)
         points = points_along(X[edges], EDGE_RULE)
         log_prob = log_sum_exp(density.log_joint(points.reshape(-1, X.shape[1])))
         lengths = np.linalg.norm(X[edges[:, 1]] - X[edges[:, 0]], axis=1)
         return cls(X, density.log_joint(X), edges, lengths, log_prob.reshape(len(edges), -1))
+
+    def within(self, problem: Problem) -> DrawGraph:
+        """Return the part of the graph that the constraints of a problem allow.
+
+        Where they leave few nodes (a fixed feature leaves none), the nodes are moved into them,
+        and the most plausible ones connected anew.
+        """
+        feasible, density = problem.feasible, problem.landscape.density
+        X = np.clip(self.X, feasible.lower, feasible.upper)
+        allowed = (X == self.X).all(axis=1)
+        if allowed.all():
+            return self
+        if allowed.sum() < FEWEST:
+            order = np.argsort(-log_sum_exp(density.log_joint(X)), kind="stable")
+            return DrawGraph.on(density, X[np.sort(order[:FEWEST])])
+        kept = allowed[self.edges].all(axis=1)
+        number = np.cumsum(allowed) - 1
+        return DrawGraph(
+            self.X[allowed],
+            self.log_joint[allowed],
+            number[self.edges[kept]],
+            self.lengths[kept],
+            self.log_prob[kept],
+        )
 
     def edge_costs(self, landscape: Landscape, unit: float, *, relief: float = 0.0) -> FloatArray:
         """Return the cost of every edge, in units of `unit ** penalty`.
@@ -83,24 +115,22 @@ class DrawGraph:
         that an optimised path follows, and at a high penalty that scatter costs more than a wall;
         so the other half is found with the ground raised until typical draws are dense ground.
 
-        Each route has shape `(waypoints, n)`, the start first.
+        All nodes must be allowed: see `within`. Each route has shape `(waypoints, n)`, the start
+        first.
         """
-        feasible, landscape = problem.feasible, problem.landscape
-        allowed = np.all((feasible.lower <= self.X) & (self.X <= feasible.upper), axis=1)
+        landscape = problem.landscape
         slack = problem.region.slack_of(self.log_joint, self.X)
-        goals = np.flatnonzero(allowed & (slack > 0).all(axis=1))
+        goals = np.flatnonzero((slack > 0).all(axis=1))
         if len(goals) == 0:
             return []
-        usable = np.flatnonzero(allowed[self.edges].all(axis=1))
-        inside = np.flatnonzero(allowed)
-        first = inside[nearest(problem.x[None], self.X[inside], NEIGHBOURS)[0]]
+        first = nearest(problem.x[None], self.X, NEIGHBOURS)[0]
         steps = np.stack([np.repeat(problem.x[None], len(first), axis=0), self.X[first]], axis=1)
         to_first = landscape.segment_costs(steps, gauss_rule(16), unit=unit)[0][:, 0]
         draws = landscape.density.draws_
         found: list[FloatArray] = []
         for relief in (0.0, draws.level - float(draws.quantiles[25])):
-            between = self.edge_costs(landscape, unit, relief=relief)[usable]
-            reached, previous = self._search(self.edges[usable], between, first, to_first)
+            between = self.edge_costs(landscape, unit, relief=relief)
+            reached, previous = self._search(between, first, to_first)
             ends = goals[np.isfinite(reached[goals])]
             if len(ends):
                 ends = ends[spread_out(self.X[ends], reached[ends], -(-count // 2))]
@@ -108,12 +138,12 @@ class DrawGraph:
         return found
 
     def _search(
-        self, edges: IntArray, costs: FloatArray, first: IntArray, to_first: FloatArray
+        self, costs: FloatArray, first: IntArray, to_first: FloatArray
     ) -> tuple[FloatArray, IntArray]:
         """Run Dijkstra from the start, which is the node after the last."""
         origin = len(self.X)
-        begin = np.concatenate([edges[:, 0], np.full(len(first), origin)])
-        end = np.concatenate([edges[:, 1], first])
+        begin = np.concatenate([self.edges[:, 0], np.full(len(first), origin)])
+        end = np.concatenate([self.edges[:, 1], first])
         costs = np.concatenate([costs, to_first])
         lowest = costs.min()
         if lowest <= 0:  # the raw scale pays for dense ground: shift so that Dijkstra applies

@@ -10,30 +10,25 @@ import numpy as np
 from daace._typing import FloatArray
 from daace.landscape.constraints import project_paths
 from daace.landscape.path import (
-    gauss_rule,
     segment_lengths,
     segment_vectors,
     split_segment,
     straight_paths,
 )
 from daace.landscape.problem import Problem
+from daace.planners.arrival import FAR_FROM_GOAL, polish_tails, restore, roughness_unit
 from daace.planners.base import (
     Clock,
     Plan,
     Status,
     already_there,
     arrive,
-    follow_end,
     give_up,
     settle,
 )
 from daace.planners.corridors import draw_graph, simplify
+from daace.planners.descent import ITERATIONS, MAX_NODES, Descent
 from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
-from daace.planners.sqp import MARGIN, Metric, Objective, Outcome, minimize
-
-#: Nodes of the quadrature inside the optimiser: at least, and at most.
-MIN_NODES = 8
-MAX_NODES = 128
 
 #: A doubled rule that disagrees by more than this asks for another solve on the doubled rule.
 RULE_TOLERANCE = 1e-3
@@ -47,24 +42,14 @@ CARRIED = 3
 #: Seeds per problem that are worth moving all the way; more are scouted first.
 FEW = 4
 
-#: Steps for all seeds, and steps for the best of them.
-SCOUT = 8
-ITERATIONS = 100
+#: Steps for all seeds, before the best of them are moved to rest.
+SCOUT = 20
 
 #: Paths closer than this everywhere, in standard deviations, count as one.
 SAME_PATH = 1e-2
 
 #: Costs that differ by less than this share are equal.
 ROUNDING = 1e-9
-
-#: Most steps of Newton's method from an end that misses the goal.
-NEWTON = 10
-
-#: A tail below this share of its path's cost is improved on its own.
-HIDDEN = 1e-2
-
-#: Shortfall of the goal, in nats, that ranks a path behind those that arrive.
-FAR_FROM_GOAL = 1e-3
 
 
 def ladder(tried: Sequence[int]) -> list[int]:
@@ -136,14 +121,12 @@ class Search:
         self.clock = clock
         first = problems[0]
         self.landscape, self.region = first.landscape, first.region
-        density = self.landscape.density
         self.starts = np.stack([p.x for p in problems])
         self.lower = np.stack([p.feasible.lower for p in problems])
         self.upper = np.stack([p.feasible.upper for p in problems])
-        self.weights = first.feasible.weights if first.feasible.weighted else None
-        self.metric = Metric.of(density.pool(first.goal.target), self.weights)
-        rough = np.abs(self.landscape.roughness(density.log_prob(self.starts)))
-        self.unit = np.maximum(1.0, rough)
+        self.unit = roughness_unit(first, self.starts)
+        tolerance = max(1e-6, 1e-2 * vertex_tolerance)
+        self.descent = Descent.over(first, tolerance=tolerance, clock=clock)
         self.routes: dict[int, list[FloatArray]] = {}
 
     def run(self) -> list[Plan]:
@@ -192,8 +175,8 @@ class Search:
         density = self.landscape.density
         if density.gaussian_ and len(density.classes_) == 2:
             return []  # a third class can bridge the other two; straight lines do not see that
-        unit = float(self.unit[i])
-        return draw_graph(density).routes(self.problems[i], ROUTES, unit=unit)
+        problem, unit = self.problems[i], float(self.unit[i])
+        return draw_graph(density).within(problem).routes(problem, ROUTES, unit=unit)
 
     def _first(self, waiting: list[int], goals: dict[int, GoalPoints]) -> Candidates:
         owners, ends = [], []
@@ -202,7 +185,7 @@ class Search:
             if len(points):
                 points = pull_back(self.problems[i], points)
                 lines = straight_paths(self.starts[i], points, 0)
-                costs = self._costs(lines, np.full(len(lines), i)).sum(axis=1)
+                costs = self._line_costs(lines, self.unit[[i]])
                 points = points[spread_out(points, costs, self.starts_tried)]
                 points = np.concatenate([points, *(route[-1:] for route in self.routes[i])])
             else:
@@ -211,6 +194,12 @@ class Search:
             ends.append(points)
         owner = np.concatenate(owners)
         return self._candidates(owner, straight_paths(self.starts[owner], np.concatenate(ends), 0))
+
+    def _line_costs(self, lines: FloatArray, unit: FloatArray) -> FloatArray:
+        costs = np.empty(len(lines))
+        for nodes, rows in self.descent.by_nodes(lines):
+            costs[rows] = self.descent.costs(lines[rows], nodes=nodes, unit=unit)[:, 0]
+        return costs
 
     def _split(self, before: Candidates, v: int) -> Candidates:
         """Split the costliest segments of the paths until they have v vertices.
@@ -242,27 +231,40 @@ class Search:
 
         Where a doubled rule disagrees with the one used, those paths are moved again on it.
         """
-        nodes = self._nodes(seeds.paths)
-        everyone = np.arange(len(seeds.owner))
         best = seeds
-        if len(everyone) > FEW * len(np.unique(seeds.owner)):
-            self._descend(seeds, everyone, nodes, iterations=SCOUT)
+        if len(seeds.owner) > FEW * len(np.unique(seeds.owner)):
+            for nodes, rows in self.descent.by_nodes(seeds.paths):
+                self._descend(seeds, rows, nodes, iterations=SCOUT)
             best = self._best(seeds)
-        rows = np.arange(len(best.owner))
-        while True:
-            error = self._descend(best, rows, nodes, iterations=ITERATIONS)
-            rows = rows[error > RULE_TOLERANCE]
-            nodes *= 2
-            if not len(rows) or nodes > MAX_NODES or self.clock.expired:
-                return self._best(best)
+        for nodes, rows in self.descent.by_nodes(best.paths):
+            while len(rows):
+                error = self._descend(best, rows, nodes)
+                rows = rows[error > RULE_TOLERANCE]
+                nodes *= 2
+                if nodes > MAX_NODES or self.clock.expired:
+                    break
+        return self._best(best)
 
     def _descend(
-        self, candidates: Candidates, rows: np.ndarray, nodes: int, *, iterations: int
+        self,
+        candidates: Candidates,
+        rows: np.ndarray,
+        nodes: int,
+        *,
+        iterations: int = ITERATIONS,
     ) -> FloatArray:
         """Minimise some paths in place; return the relative error of the rule they used."""
-        outcome = self._minimize(candidates, rows, nodes, iterations)
+        owner = candidates.owner[rows]
+        outcome = self.descent.minimize(
+            candidates.paths[rows],
+            nodes=nodes,
+            lower=self.lower[owner],
+            upper=self.upper[owner],
+            unit=self.unit[owner],
+            iterations=iterations,
+        )
         candidates.paths[rows, 1:] = outcome.Z
-        fine = self._costs(candidates.paths[rows], candidates.owner[rows], 2 * nodes)
+        fine = self.descent.costs(candidates.paths[rows], nodes=2 * nodes, unit=self.unit[owner])
         candidates.cost[rows] = fine.sum(axis=1)
         candidates.violation[rows] = outcome.violation
         candidates.segment_costs[rows] = fine
@@ -286,86 +288,6 @@ class Search:
             kept += mine
         return candidates.take(np.array(kept, dtype=np.intp))
 
-    def _minimize(
-        self, candidates: Candidates, rows: np.ndarray, nodes: int, iterations: int
-    ) -> Outcome:
-        owner = candidates.owner[rows]
-        return self._run(
-            candidates.paths[rows],
-            nodes,
-            iterations,
-            lower=self.lower[owner],
-            upper=self.upper[owner],
-            unit=self.unit[owner],
-        )
-
-    def _run(
-        self,
-        paths: FloatArray,
-        nodes: int,
-        iterations: int,
-        *,
-        lower: FloatArray,
-        upper: FloatArray,
-        unit: FloatArray,
-    ) -> Outcome:
-        """Minimise paths within bounds of shape `(paths, n)`."""
-        Z = paths[:, 1:]
-        lower = np.repeat(lower[:, None], Z.shape[1], axis=1)
-        upper = np.repeat(upper[:, None], Z.shape[1], axis=1)
-        if not self.region.differentiable:
-            lower[:, -1] = upper[:, -1] = Z[:, -1]
-        objective = Objective(
-            landscape=self.landscape,
-            region=self.region,
-            rule=gauss_rule(nodes),
-            starts=paths[:, 0],
-            lower=lower,
-            upper=upper,
-            direction=self.problems[0].feasible.direction,
-            weights=self.weights,
-            unit=unit,
-        )
-        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is not accepted
-            outcome = minimize(
-                objective,
-                Z,
-                self.metric,
-                iterations=iterations,
-                tolerance=max(1e-6, 1e-3 * self.vertex_tolerance),
-                expired=lambda: self.clock.expired,
-            )
-        self.clock.evaluations += outcome.evaluations
-        return outcome
-
-    def _polish_tails(self, i: int, path: FloatArray) -> FloatArray:
-        """Improve what follows a first segment so costly that it hides the rest.
-
-        From an outlier at a high penalty the way to the first waypoint can cost a million times
-        the way from there; each tail is then minimised alone, on its own scale.
-        """
-        path = path.copy()
-        feasible = self.problems[i].feasible
-        for k in range(1, len(path) - 1):
-            costs = np.abs(self._costs(path[None], np.array([i]))[0])
-            if costs[k:].sum() > HIDDEN * costs.sum():
-                continue
-            here, tail = path[k], path[k:]
-            rough = self.landscape.roughness(self.landscape.density.log_prob(here[None]))
-            outcome = self._run(
-                tail[None],
-                2 * self._nodes(tail[None]),
-                ITERATIONS,
-                lower=np.where(feasible.direction > 0, here, feasible.lower)[None],
-                upper=np.where(feasible.direction < 0, here, feasible.upper)[None],
-                unit=np.maximum(1.0, np.abs(rough)),
-            )
-            better = np.concatenate([here[None], outcome.Z[0]])
-            cost = self.problems[i].path_cost
-            if outcome.violation[0] <= FAR_FROM_GOAL and cost(better) < cost(tail):
-                path[k:] = better
-        return path
-
     def _candidates(self, owner: np.ndarray, paths: FloatArray) -> Candidates:
         direction = self.problems[0].feasible.direction
         allowed = paths.copy()
@@ -376,55 +298,19 @@ class Search:
         empty = np.full(count, np.inf)
         return Candidates(owner, allowed, empty, empty.copy(), np.zeros((count, segments)))
 
-    def _nodes(self, paths: FloatArray) -> int:
-        """Return a number of nodes that resolves the terrain under these paths."""
-        longest = float(segment_lengths(segment_vectors(paths)).max())
-        wanted = max(MIN_NODES, self.landscape.penalty + 1)
-        wanted = max(wanted, longest / self.landscape.density.resolution_)
-        return int(min(MAX_NODES, np.ceil(wanted)))
-
-    def _costs(self, paths: FloatArray, owner: np.ndarray, nodes: int | None = None) -> FloatArray:
-        rule = gauss_rule(nodes or self._nodes(paths))
-        self.clock.evaluations += len(paths)
-        costs, _ = self.landscape.segment_costs(
-            paths, rule, unit=self.unit[owner], weights=self.weights
-        )
-        return costs
-
     # Arrival ----------------------------------------------------------------------------------
 
     def _best_path(self, i: int, candidates: Candidates, goal: GoalPoints) -> FloatArray | None:
         """Return the cheapest path of one problem that ends in the goal, strictly."""
+        problem = self.problems[i]
         arrived: list[tuple[float, FloatArray]] = []
         for k in np.flatnonzero(candidates.owner == i):
-            polished = self._polish_tails(i, candidates.paths[k])
-            path = settle(self.problems[i], self._restore(i, polished), goal.inside)
+            polished = polish_tails(problem, candidates.paths[k], self.descent)
+            restored = restore(problem, polished, self.descent.metric)
+            path = settle(problem, restored, goal.inside)
             if path is not None:
-                arrived.append((self.problems[i].path_cost(path), path))
+                arrived.append((problem.path_cost(path), path))
         return min(arrived, key=lambda pair: pair[0])[1] if arrived else None
-
-    def _restore(self, i: int, path: FloatArray) -> FloatArray:
-        """Move an end that misses the goal by little onto its edge, by Newton's method.
-
-        The step is the shortest one in the terrain's metric; the end of a steep descent can be
-        1e-4 nats outside, and any detour would cost more than it.
-        """
-        if not self.region.differentiable or self.problems[i].met_by(path[-1]):
-            return path
-        path, feasible = path.copy(), self.problems[i].feasible
-        free = feasible.lower < feasible.upper
-        edges = np.zeros(2, dtype=bool)  # once missed, an edge is kept to: the two can be close
-        for _ in range(NEWTON):
-            slack, gradients = self.region.slack_and_pullback(path[-1:])
-            short = 2 * MARGIN - slack[0]
-            if not (short > MARGIN).any():
-                break
-            edges |= short > MARGIN
-            slopes = gradients()[0, edges] * free
-            moves = self.metric.rotate_back(self.metric.rotate(slopes) / self.metric.precision)
-            needed = np.linalg.lstsq(slopes @ (moves * free).T, short[edges], rcond=None)[0]
-            path[-1] = np.clip(path[-1] + needed @ moves * free, feasible.lower, feasible.upper)
-        return follow_end(path, feasible.direction)
 
     def _choose(
         self,

@@ -18,58 +18,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
-from daace.density.base import Pool
 from daace.landscape.constraints import project_paths
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import GoalRegion
 from daace.landscape.path import EPSILON, Rule, segment_lengths, segment_vectors
+from daace.planners.quasi_newton import Memory, Metric
+from daace.planners.tangent import Tangent
 
 #: Slack to keep to the goal's edge, in nats.
 MARGIN = 1e-6
 
-MEMORY = 8
 ARMIJO = 1e-4
 HALVINGS = 12
 
 #: Iterations between two looks at the shape of the terrain.
 REFRESH = 3
 
+#: Looks at what a step would push across a bound, before it is taken.
+PASSES = 5
+
+#: A bound that a step would meet after this share of its way is taken for met.
+SOON = 0.1
+
 #: Rounding, relative to the terms of a sum.
 TINY = 1e-9
-
-#: How far the scale of the preconditioner may be corrected.
-SCALES = (1e-3, 1e3)
-
-
-@dataclass(frozen=True, eq=False)
-class Metric:
-    """The terrain's shape: eigenbasis and eigenvalues of the precision of the target class.
-
-    Where features have weights, lengths are those of `x * weights`, and so is the shape.
-    """
-
-    basis: FloatArray
-    precision: FloatArray
-    weights: FloatArray | float = 1.0
-
-    @classmethod
-    def of(cls, pool: Pool, weights: FloatArray | None = None) -> Metric:
-        """Make it from draws, with a floor where they hardly vary."""
-        variance, axes = pool.principal_axes
-        if weights is not None:
-            variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(pool.X * weights, rowvar=False)))
-        precision = 1.0 / np.maximum(variance, 1e-6 * variance.max())
-        return cls(axes, precision, 1.0 if weights is None else weights)
-
-    def rotate(self, vectors: FloatArray) -> FloatArray:
-        """Return gradients in the eigenbasis."""
-        rotated: FloatArray = (vectors / self.weights) @ self.basis
-        return rotated
-
-    def rotate_back(self, vectors: FloatArray) -> FloatArray:
-        """Return steps in the coordinates of x."""
-        steps: FloatArray = (vectors @ self.basis.T) / self.weights
-        return steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +70,13 @@ class Objective:
     def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
         """Return the nearest allowed waypoints."""
         return project_paths(Z, self.lower[rows], self.upper[rows], self.direction)
+
+    def tangent(
+        self, Z: FloatArray, wish: FloatArray, rows: np.ndarray, *, share: float = 0.0
+    ) -> Tangent:
+        """Return where waypoints that wish to move may go."""
+        lower, upper = self.lower[rows], self.upper[rows]
+        return Tangent.of(Z, wish, lower, upper, self.direction, share=share)
 
     def paths(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
         """Return the full paths of free waypoints Z."""
@@ -191,16 +170,21 @@ def minimize(
     values = objective.evaluate(Z, rows)
     evaluations = len(Z)
     final, ended = Z.copy(), values.take(rows)
-    memory = _Memory.empty()
+    memory = Memory.empty()
     multipliers = np.zeros((len(Z), 2))
     rho = np.zeros(len(Z))
     stalled = np.zeros(len(Z), dtype=np.intp)
     chain = np.empty(0)
     for iteration in range(iterations):
-        free = _free_coordinates(Z, values.lagrangian(multipliers), objective, rows)
+        tangent = objective.tangent(Z, -values.lagrangian(multipliers), rows)
         if iteration % REFRESH == 0:
             chain = _chain_preconditioner(objective, values, multipliers, rows, metric)
-        step, multipliers = _solve_subproblem(values, free, memory, chain, metric)
+        for _ in range(PASSES):
+            step, multipliers = _solve_subproblem(values, tangent, memory, chain, metric)
+            narrower = objective.tangent(Z, step, rows, share=SOON)
+            if np.abs(narrower(step) - step).max() <= TINY * np.abs(step).max():
+                break
+            tangent = narrower
         reach = np.sqrt((step**2).sum(axis=2).max(axis=1))
         limit = np.maximum(1.0, values.lengths.sum(axis=1))
         step *= np.minimum(1.0, limit / np.maximum(reach, 1e-300))[:, None, None]
@@ -234,16 +218,6 @@ def minimize(
     final[rows] = Z
     ended.put(rows, values, np.arange(len(rows)))
     return Outcome(final, ended.cost, ended.violation, evaluations, ended.costs)
-
-
-def _free_coordinates(
-    Z: FloatArray, lagrangian: FloatArray, objective: Objective, rows: np.ndarray
-) -> BoolArray:
-    """Return which coordinates are not held by a bound they are pushed against."""
-    at_lower = (Z <= objective.lower[rows]) & (lagrangian > 0)
-    at_upper = (Z >= objective.upper[rows]) & (lagrangian < 0)
-    free: BoolArray = np.logical_not(at_lower | at_upper)
-    return free
 
 
 def _search(
@@ -285,14 +259,14 @@ def _search(
 
 
 def _solve_subproblem(
-    values: _Values, free: BoolArray, memory: _Memory, chain: FloatArray, metric: Metric
+    values: _Values, tangent: Tangent, memory: Memory, chain: FloatArray, metric: Metric
 ) -> tuple[FloatArray, FloatArray]:
     """Return the step and the multipliers of the two goal constraints."""
     right = np.zeros((3, *values.gradient.shape))
     right[0] = values.gradient
     right[1:, :, -1] = values.slopes.transpose(1, 0, 2)
-    right *= free
-    solved = memory.apply(right, chain, metric) * free
+    right = tangent(right)
+    solved = tangent(memory.apply(right, chain, metric))
     gram = np.einsum("cbmn,dbmn->bcd", right[1:], solved[1:])
     promise = values.slack - np.einsum("cbmn,bmn->bc", right[1:], solved[0])
     size = np.einsum("bcn,bcn->bc", values.slopes, values.slopes)
@@ -364,63 +338,3 @@ def _chain_preconditioner(
     chains[:, :, index, index] += metric.precision[None, :, None] * ground[:, None, :]
     inverse: FloatArray = np.linalg.inv(chains)
     return inverse
-
-
-@dataclass(eq=False)
-class _Memory:
-    """Limited-memory BFGS pairs of a batch; a pair that a path did not earn has weight zero."""
-
-    steps: list[FloatArray]
-    changes: list[FloatArray]
-    weights: list[FloatArray]
-
-    @classmethod
-    def empty(cls) -> _Memory:
-        return cls([], [], [])
-
-    def add(self, step: FloatArray, change: FloatArray, moved: BoolArray) -> None:
-        product = np.einsum("bmn,bmn->b", step, change)
-        size = np.sqrt((step**2).sum(axis=(1, 2)) * (change**2).sum(axis=(1, 2)))
-        useful = moved & (product > 1e-8 * size) & (size > 0)
-        self.steps.append(step)
-        self.changes.append(change)
-        self.weights.append(np.where(useful, 1.0 / np.where(useful, product, 1.0), 0.0))
-        if len(self.steps) > MEMORY:
-            del self.steps[0], self.changes[0], self.weights[0]
-
-    def forget(self, paths: BoolArray) -> None:
-        for weight in self.weights:
-            weight[paths] = 0.0
-
-    def keep(self, rows: np.ndarray) -> None:
-        self.steps = [array[rows] for array in self.steps]
-        self.changes = [array[rows] for array in self.changes]
-        self.weights = [array[rows] for array in self.weights]
-
-    def _scale(self, chain: FloatArray, metric: Metric) -> FloatArray | float:
-        """Return, path by path, how much larger the true inverse was along the last step."""
-        if not self.steps:
-            return 1.0
-        change, weight = self.changes[-1], self.weights[-1]
-        expected = np.einsum("bmn,bmn->b", change, _precondition(change[None], chain, metric)[0])
-        ratio = 1.0 / np.maximum(weight * expected, 1e-300)
-        return np.where(weight > 0, np.clip(ratio, *SCALES), 1.0)[:, None, None]
-
-    def apply(self, right: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
-        """Return B^-1 times each right-hand side, shape `(sides, paths, waypoints, n)`."""
-        q = right.copy()
-        history = list(zip(self.steps, self.changes, self.weights, strict=True))
-        shares = []
-        for step, change, weight in reversed(history):
-            share = weight * np.einsum("bmn,rbmn->rb", step, q)
-            q -= share[:, :, None, None] * change
-            shares.append(share)
-        r = _precondition(q, chain, metric) * self._scale(chain, metric)
-        for (step, change, weight), share in zip(history, reversed(shares), strict=True):
-            back = weight * np.einsum("bmn,rbmn->rb", change, r)
-            r += (share - back)[:, :, None, None] * step
-        return r
-
-
-def _precondition(q: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
-    return metric.rotate_back(np.einsum("bnml,rbln->rbmn", chain, metric.rotate(q)))

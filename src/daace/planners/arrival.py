@@ -1,0 +1,85 @@
+"""The last steps of a search: an end that meets the goal, and a tail that was hidden."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.landscape.problem import Problem
+from daace.planners.base import follow_end
+from daace.planners.descent import Descent
+from daace.planners.quasi_newton import Metric
+from daace.planners.sqp import MARGIN
+
+#: Most steps of Newton's method from an end that misses the goal.
+NEWTON = 10
+
+#: A tail below this share of its path's cost is improved on its own.
+HIDDEN = 1e-2
+
+#: Shortfall of the goal, in nats, that ranks a path behind those that arrive.
+FAR_FROM_GOAL = 1e-3
+
+
+def restore(problem: Problem, path: FloatArray, metric: Metric) -> FloatArray:
+    """Move an end that misses the goal by little onto its edge, by Newton's method.
+
+    The step is the shortest one in the terrain's metric; the end of a steep descent can be 1e-4
+    nats outside, and any detour would cost more than it.
+    """
+    region, feasible = problem.region, problem.feasible
+    if not region.differentiable or problem.met_by(path[-1]):
+        return path
+    path = path.copy()
+    edges = np.zeros(2, dtype=bool)  # once missed, an edge is kept to: the two can be close
+    for _ in range(NEWTON):
+        slack, gradients = region.slack_and_pullback(path[-1:])
+        short = 2 * MARGIN - slack[0]
+        if not (short > MARGIN).any():
+            break
+        edges |= short > MARGIN
+        uphill = gradients()[0, edges]
+        wish = uphill.sum(axis=0)
+        free = (path[-1] > feasible.lower) | (wish > 0)
+        free &= (path[-1] < feasible.upper) | (wish < 0)
+        slopes = uphill * free
+        moves = metric.rotate_back(metric.rotate(slopes) / metric.precision) * free
+        needed = np.linalg.lstsq(slopes @ moves.T, short[edges], rcond=None)[0]
+        path[-1] = np.clip(path[-1] + needed @ moves, feasible.lower, feasible.upper)
+    return follow_end(path, feasible.direction)
+
+
+def polish_tails(problem: Problem, path: FloatArray, descent: Descent) -> FloatArray:
+    """Improve what follows a first segment so costly that it hides the rest.
+
+    From an outlier at a high penalty the way to the first waypoint can cost a million times the
+    way from there; each tail is then minimised alone, on its own scale.
+    """
+    path, feasible = path.copy(), problem.feasible
+    for k in range(1, len(path) - 1):
+        nodes = int(descent.nodes(path[None])[0])
+        unit = roughness_unit(problem, path[:1])
+        costs = np.abs(descent.costs(path[None], nodes=nodes, unit=unit)[0])
+        if costs[k:].sum() > HIDDEN * costs.sum():
+            continue
+        here, tail = path[k], path[k:]
+        outcome = descent.minimize(
+            tail[None],
+            nodes=2 * int(descent.nodes(tail[None])[0]),
+            lower=np.where(feasible.direction > 0, here, feasible.lower)[None],
+            upper=np.where(feasible.direction < 0, here, feasible.upper)[None],
+            unit=roughness_unit(problem, here[None]),
+        )
+        better = np.concatenate([here[None], outcome.Z[0]])
+        if outcome.violation[0] <= FAR_FROM_GOAL and (
+            problem.path_cost(better) < problem.path_cost(tail)
+        ):
+            path[k:] = better
+    return path
+
+
+def roughness_unit(problem: Problem, points: FloatArray) -> FloatArray:
+    """Return the roughness at points, at least 1: what counts as one inside the optimiser."""
+    landscape = problem.landscape
+    rough = np.abs(landscape.roughness(landscape.density.log_prob(points)))
+    return np.maximum(1.0, rough)
