@@ -193,3 +193,8 @@ def test_a_density_shows_its_settings() -> None:
     assert repr(LinearGaussianNetwork(max_parents=2)).startswith(
         "LinearGaussianNetwork(start='naive', max_parents=2"
     )
+
+
+def test_a_name_that_does_not_exist_is_no_matter_of_fitting(network: LinearGaussianNetwork) -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'clases_'"):
+        network.clases_  # noqa: B018

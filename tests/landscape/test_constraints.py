@@ -111,6 +111,7 @@ def test_rules_that_do_not_fit(
         ({"fixed": "age"}, "'fixed' must be a list of features. Got 'age'."),
         ({"lower": ["age"]}, "'lower' must map features to numbers. Got list."),
         ({"upper": {"age": np.nan}}, "'upper' must be numbers. Got nan for 'age'."),
+        ({"upper": {"age": -np.inf}}, "'upper' must be numbers. Got -inf for 'age'."),
         ({"weights": {"age": 0}}, "'weights' must be positive numbers. Got 0.0 for 'age'."),
         ({"weights": {"age": -1}}, "'weights' must be positive numbers. Got -1.0 for 'age'."),
         ({"weights": {"age": np.inf}}, "'weights' must be positive numbers. Got inf for 'age'."),

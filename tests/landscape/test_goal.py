@@ -122,3 +122,15 @@ def test_settings_that_cannot_be(settings: dict[str, Any], message: str) -> None
 def test_an_unknown_target_is_named(mixture: GaussianMixture) -> None:
     with pytest.raises(InvalidInput, match=r"must be one of 'c0', 'c1'\. Got 'c7'\."):
         Goal(target="c7").region(mixture)
+
+
+def test_a_judge_that_does_not_know_the_target_is_named(mixture: GaussianMixture) -> None:
+    class Stranger:
+        classes_: Labels = np.array(["yes", "no"])
+
+        def log_posterior(self, X: FloatArray) -> FloatArray:
+            return np.zeros((len(X), 2))
+
+    target = mixture.classes_[0]
+    with pytest.raises(InvalidInput, match=f"'posterior' must know the class '{target}'"):
+        Goal(target).region(mixture, Stranger())

@@ -55,6 +55,8 @@ def test_the_start_is_copied_and_cannot_be_written(flowers: LinearGaussianNetwor
         (np.zeros(3), "'start' must have 4 values. Got 3."),
         (np.zeros((2, 4)), "'start' must have 4 values. Got 8."),
         (np.array([0.0, np.nan, 0.0, 0.0]), "'start' must be finite. Got NaN or infinity."),
+        (["a", 1, 2, 3], "'start' must be numbers in model space, or a row by feature names."),
+        (np.array([1e160, 0.0, 0.0, 0.0]), "'start' must be below 1e+100 in size."),
         (pd.DataFrame([ROW, ROW]), "'start' must be one row. Got 2."),
         ({**ROW, "petal width": "thin"}, "numeric features only"),
         ({"petal width": 1.0}, "The row must have every feature."),

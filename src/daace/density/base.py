@@ -240,7 +240,8 @@ class ConditionalDensity(ABC):
         return f"{type(self).__name__}({settings})"
 
     def __getattr__(self, name: str) -> Any:
-        if name.endswith("_") and not name.startswith("_"):
+        learned = name.endswith("_") and not name.startswith("_")
+        if learned and "standardizer_" not in self.__dict__:
             raise NotFitted(
                 f"This {type(self).__name__} has no '{name}' yet: call fit(table) first."
             )

@@ -53,7 +53,8 @@ class Constraints:
                 raise InvalidInput(
                     f"'{name}' must map features to numbers. Got {dict(value)!r}."
                 ) from None
-            wrong = [feature for feature, number in numbers.items() if np.isnan(number)]
+            nowhere = {"lower": np.inf, "upper": -np.inf}.get(name, np.nan)
+            wrong = [f for f, number in numbers.items() if np.isnan(number) or number == nowhere]
             if name == "weights":
                 wrong = [f for f, number in numbers.items() if not 0 < number < np.inf]
             if wrong:

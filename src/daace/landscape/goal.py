@@ -10,6 +10,7 @@ import numpy as np
 
 from daace._checks import check_number
 from daace._typing import BoolArray, FloatArray, Labels
+from daace.data.table import quote
 from daace.density.base import ConditionalDensity, log_sum_exp
 from daace.exceptions import InvalidInput
 
@@ -70,7 +71,10 @@ class Goal:
             alpha = draws.mean + self.plausibility * draws.sd
         judge = density if posterior is None else posterior
         label = density.classes_[density.class_index(self.target)]
-        index = int(np.flatnonzero([str(c) == str(label) for c in judge.classes_])[0])
+        known = [str(name) for name in judge.classes_]
+        if str(label) not in known:
+            raise InvalidInput(f"'posterior' must know the class '{label}'. Got {quote(known)}.")
+        index = known.index(str(label))
         beta = float(np.log(self.min_posterior)) if self.min_posterior > 0 else -np.inf
         return GoalRegion(density, posterior, index, float(alpha), beta)
 

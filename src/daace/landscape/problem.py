@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.data.table import LARGEST
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints, FeasibleSet
 from daace.landscape.cost import Landscape
@@ -54,13 +55,20 @@ class Problem:
                 )
         density = self.landscape.density
         if isinstance(self.start, np.ndarray | list | tuple):
-            x = np.array(self.start, dtype=np.float64).reshape(-1)
+            try:
+                x = np.array(self.start, dtype=np.float64).reshape(-1)
+            except (TypeError, ValueError):
+                raise InvalidInput(
+                    "'start' must be numbers in model space, or a row by feature names."
+                ) from None
             if len(x) != len(density.features_):
                 raise InvalidInput(
                     f"'start' must have {len(density.features_)} values. Got {len(x)}."
                 )
             if not np.isfinite(x).all():
                 raise InvalidInput("'start' must be finite. Got NaN or infinity.")
+            if np.abs(x).max(initial=0.0) > LARGEST:
+                raise InvalidInput(f"'start' must be below {LARGEST:g} in size.")
         else:
             rows = density.to_model(self.start)
             if len(rows) != 1:

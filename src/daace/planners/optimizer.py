@@ -67,12 +67,16 @@ class PathOptimizer(Planner):
     def solve_many(
         self, problems: Sequence[Problem], *, rngs: Sequence[np.random.Generator]
     ) -> list[Plan]:
-        """Plan several paths; those over the same terrain to the same goal go as one batch."""
+        """Plan several paths; those that share landscape, goal and constraints go as one batch.
+
+        The time limit is that of them all, and so are the seconds and evaluations of each plan.
+        """
         plans: list[Plan | None] = [None] * len(problems)
         groups: dict[tuple[int, ...], list[int]] = {}
         for i, p in enumerate(problems):
             shared = (p.landscape, p.goal, p.constraints, p.posterior)
             groups.setdefault(tuple(map(id, shared)), []).append(i)
+        clock = Clock(self.time_limit)
         with one_thread():
             for members in groups.values():
                 search = Search(
@@ -80,7 +84,7 @@ class PathOptimizer(Planner):
                     vertices=self.tried,
                     starts=self.starts,
                     vertex_tolerance=self.vertex_tolerance,
-                    clock=Clock(self.time_limit),
+                    clock=clock,
                 )
                 for i, plan in zip(members, search.run(), strict=True):
                     plans[i] = plan
