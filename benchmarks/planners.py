@@ -1,19 +1,22 @@
 """PathOptimizer against NSGA2 at the paper's settings: same landscape, goal, box and density.
 
 A problem is a start, a penalty, a scale and a number of vertices. Costs are compared at the same
-number of vertices; times are those of v = 0..3 together.
+number of vertices; times are CPU seconds of v = 0..3 together, each planner alone on one thread.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
 import daace
-from daace import ConditionalDensity, Goal, Landscape, PathOptimizer, Problem
+from daace import ConditionalDensity, Goal, Landscape, PathOptimizer, Plan, Planner, Problem
 from daace.planners.nsga2 import NSGA2
 
 PENALTIES = (1.0, 5.0, 10.0, 15.0)
@@ -27,6 +30,9 @@ class Task:
     scale: str
     penalty: float
     start: int
+
+
+KEY = tuple(Task.__dataclass_fields__)
 
 
 def fit(table: str, density: str) -> ConditionalDensity:
@@ -48,8 +54,15 @@ def tasks(
     ]
 
 
-def compare(task: Task, density: ConditionalDensity) -> list[dict[str, object]]:
-    """Solve one start by both planners at every number of vertices."""
+def timed(planner: Planner, problem: Problem) -> tuple[Plan, float]:
+    """Return a plan and its CPU seconds."""
+    began = time.process_time()
+    plan = planner.solve(problem, rng=np.random.default_rng(0))
+    return plan, time.process_time() - began
+
+
+def compare(task: Task, density: ConditionalDensity) -> pd.DataFrame:
+    """Solve one start by both planners at every number of vertices: one row per problem."""
     rng = np.random.default_rng([task.start, int(task.penalty), len(task.table)])
     scale = "nll" if task.scale == "nll" else "relative"
     landscape = Landscape(density, penalty=task.penalty, scale=scale)
@@ -59,52 +72,66 @@ def compare(task: Task, density: ConditionalDensity) -> list[dict[str, object]]:
         problem = Problem(x, landscape, Goal(other))
         if not problem.met_by(x):
             break
-    ours = PathOptimizer(vertex_tolerance=0).solve(problem, rng=np.random.default_rng(0))
-    theirs = [NSGA2(vertices=v).solve(problem, rng=np.random.default_rng(0)) for v in VERTICES]
-    faster = sum(plan.seconds for plan in theirs) / ours.seconds
+    _, seconds = timed(PathOptimizer(vertex_tolerance=0), problem)
     rows: list[dict[str, object]] = []
-    for v, peer in zip(VERTICES, theirs, strict=True):
-        plan = PathOptimizer(vertices=v, vertex_tolerance=0).solve(
-            problem, rng=np.random.default_rng(0)
-        )
+    for v in VERTICES:
+        plan, _ = timed(PathOptimizer(vertices=v, vertex_tolerance=0), problem)
+        peer, peer_seconds = timed(NSGA2(vertices=v), problem)
         valid = all(p.found == problem.met_by(p.waypoints[-1]) for p in (plan, peer))
         rows.append(
             {
-                "table": task.table,
+                **asdict(task),
                 "features": len(x),
-                "density": task.density,
-                "scale": task.scale,
-                "penalty": task.penalty,
-                "start": task.start,
                 "vertices": v,
                 "ours": plan.cost,
                 "nsga2": peer.cost,
                 "found": plan.found,
                 "nsga2 found": peer.found,
                 "valid": valid,
-                "times faster": faster,
-                "our seconds": ours.seconds,
+                "our seconds": seconds,
+                "nsga2 seconds": peer_seconds,
             }
         )
-    return rows
+    return pd.DataFrame(rows)
 
 
-def measure(chosen: list[Task], *, jobs: int = 1) -> pd.DataFrame:
-    """Return one row per problem."""
-    densities = {key: fit(*key) for key in dict.fromkeys((t.table, t.density) for t in chosen)}
+def measure(chosen: list[Task], *, record: Path, jobs: int = 1) -> pd.DataFrame:
+    """Return one row per problem; what the record holds already is not solved again.
+
+    The record is a CSV file that grows start by start, so that hours of work survive a stop.
+    """
+    done = pd.read_csv(record) if record.exists() else pd.DataFrame(columns=list(KEY))
+    known = {Task(*row) for row in done[list(KEY)].drop_duplicates().itertuples(index=False)}
+    waiting = [task for task in chosen if task not in known]
+    densities = {key: fit(*key) for key in dict.fromkeys((t.table, t.density) for t in waiting)}
     for density in densities.values():
         for label in density.classes_:
             density.pool(label)
-    found = Parallel(n_jobs=jobs, verbose=1 if jobs > 1 else 0)(
-        delayed(compare)(task, densities[task.table, task.density]) for task in chosen
-    )
-    return pd.DataFrame([row for rows in found for row in rows])
+    workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    solved = workers(delayed(compare)(t, densities[t.table, t.density]) for t in waiting)
+    for count, rows in enumerate(solved, start=1):
+        rows.to_csv(record, mode="a", header=not record.exists(), index=False)
+        print(f"\r{count} of {len(waiting)} starts", end="", file=sys.stderr, flush=True)
+    results = pd.read_csv(record)
+    wanted = {tuple(asdict(task).values()) for task in chosen}
+    mine = [tuple(row) in wanted for row in results[list(KEY)].itertuples(index=False)]
+    return results[mine].reset_index(drop=True)
+
+
+def with_differences(results: pd.DataFrame) -> pd.DataFrame:
+    """Keep the problems that both solved; add ratios, signed differences and speed."""
+    both = results[results["found"] & results["nsga2 found"]].copy()
+    both["ratio"] = both["ours"] / both["nsga2"]
+    both["excess"] = (both["ours"] - both["nsga2"]) / both["nsga2"].abs()
+    total = results.groupby(list(KEY))["nsga2 seconds"].sum().rename("nsga2 total")
+    both = both.join(total, on=list(KEY))
+    both["times faster"] = both["nsga2 total"] / both["our seconds"]
+    return both
 
 
 def summarise(results: pd.DataFrame) -> pd.DataFrame:
     """Return the lines of the comparison that the project holds itself to."""
-    both = results[results["found"] & results["nsga2 found"]].copy()
-    both["excess"] = (both["ours"] - both["nsga2"]) / both["nsga2"].abs()
+    both = with_differences(results)
     lines = []
     for (density, scale), group in both.groupby(["density", "scale"]):
         large = group[(group["features"] >= 10) & (group["vertices"] >= 1)]
@@ -119,11 +146,12 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
                 "NSGA2 found": mine["nsga2 found"].mean(),
                 "not higher": (group["excess"] <= 1e-3).mean(),
                 "worst excess": group["excess"].max(),
-                "median cost ratio, n>=10, v>=1": (large["ours"] / large["nsga2"]).median()
+                "median cost ratio, n>=10, v>=1": large["ratio"].median()
                 if scale == "relative"
                 else np.nan,
                 "median signed difference": group["excess"].median(),
                 "negative costs": int((group["ours"] < 0).sum()),
+                "NSGA2's negative costs": int((group["nsga2"] < 0).sum()),
                 "times faster, median": searches["times faster"].median(),
                 "infeasible ends": int((~mine["valid"]).sum()),
             }
@@ -132,19 +160,14 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_table(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the median cost ratio and speed by table, scale and penalty."""
-    both = results[results["found"] & results["nsga2 found"]].copy()
-    both["ratio"] = both["ours"] / both["nsga2"]
-    both["excess"] = (both["ours"] - both["nsga2"]) / both["nsga2"].abs()
-    return (
-        both.groupby(["density", "scale", "table", "penalty"])
-        .agg(
-            **{
-                "median difference": ("excess", "median"),
-                "worst difference": ("excess", "max"),
-                "times faster": ("times faster", "median"),
-                "our seconds": ("our seconds", "median"),
-            }
-        )
-        .reset_index()
-    )
+    """Return differences and speed by table, scale and penalty."""
+    groups = with_differences(results).groupby(["density", "scale", "table", "penalty"])
+    return groups.agg(
+        **{
+            "problems": ("excess", "size"),
+            "median difference": ("excess", "median"),
+            "worst difference": ("excess", "max"),
+            "times faster": ("times faster", "median"),
+            "our seconds": ("our seconds", "median"),
+        }
+    ).reset_index()

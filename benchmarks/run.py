@@ -23,20 +23,22 @@ def has(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def tables(full: bool, jobs: int) -> dict[str, Callable[[], pd.DataFrame]]:
+def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.DataFrame]]:
     """Return what to measure, by title."""
     real = "DAACE_DATA" in os.environ
     names = ("breast_cancer", "phoneme", "MagicTelescope", "wine") if real else ("breast_cancer",)
 
     def against_nsga2() -> pd.DataFrame:
-        starts = 4 if full else 1
+        starts = 2 if full else 1
         chosen = planners.tasks("clgn", names, ("relative", "nll"), starts)
         if full and real:
             chosen += planners.tasks("kde", ("phoneme", "wine"), ("relative",), 2)
         if not full:
             chosen = [t for t in chosen if t.penalty in (1.0, 5.0) and t.table != "MagicTelescope"]
-        results = planners.measure(chosen, jobs=jobs)
-        results.to_csv(Path(__file__).parent / "planners.csv", index=False)
+        record = Path(__file__).parent / "planners.csv"
+        if not resume:
+            record.unlink(missing_ok=True)
+        results = planners.measure(chosen, record=record, jobs=jobs)
         print(planners.by_table(results).to_string(index=False, float_format="%.4g"))
         return planners.summarise(results).set_index(["density", "scale"]).T
 
@@ -59,11 +61,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="every problem (hours)")
     parser.add_argument("--jobs", type=int, default=1, help="processes for the NSGA2 comparison")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on where the NSGA2 comparison was stopped"
+    )
     parser.add_argument("--only", default="", help="titles that contain this text")
     options = parser.parse_args()
     print(f"daace {daace.__version__}, Python {platform.python_version()}, one BLAS thread")
     with threadpool_limits(1):
-        for title, measure in tables(options.full, options.jobs).items():
+        for title, measure in tables(options.full, options.jobs, options.resume).items():
             if options.only.lower() in title.lower():
                 print(f"\n## {title}\n", flush=True)
                 print(measure().to_string(float_format="%.4g"), flush=True)
