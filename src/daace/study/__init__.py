@@ -1,0 +1,1 @@
+"""Many problems, many algorithms: run, resumed, compared with the right statistics."""
