@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
+from daace import (
+    Constraints,
+    GaussianMixture,
+    Goal,
+    Landscape,
+    LinearGaussianNetwork,
+    PathOptimizer,
+    Problem,
+)
 from daace.data.synthetic import random_mixture
 from daace.planners.seeds import best_reached, goal_points, pull_back, spread_out
 
@@ -50,3 +58,24 @@ def test_best_reached_asks_each_threshold_given_the_other() -> None:
     slack = np.array([[-1.0, 2.0], [3.0, -0.5], [-4.0, 5.0]])
     assert best_reached(slack) == (-1.0, -0.5)
     assert best_reached(np.array([[-1.0, -1.0]])) == (-np.inf, -np.inf)
+
+
+def test_where_detours_are_rewarded_far_points_are_looked_at_too(
+    network: LinearGaussianNetwork,
+) -> None:
+    start = network.sample(1, rng=np.random.default_rng(0), label="malignant")[0][0]
+    relative, raw = (
+        goal_points(Problem(start, Landscape(network, penalty=10.0, scale=scale), Goal("benign")))
+        for scale in ("relative", "nll")
+    )
+    assert Landscape(network, scale="nll").rewards_detours
+    np.testing.assert_array_equal(raw.inside[: len(relative.inside)], relative.inside)
+    assert len(relative.inside) < len(raw.inside) <= 2 * len(relative.inside)
+    plan, patient = (
+        PathOptimizer(vertices=0, starts=starts).solve(
+            Problem(start, Landscape(network, penalty=10.0, scale="nll"), Goal("benign")),
+            rng=np.random.default_rng(0),
+        )
+        for starts in (8, 64)
+    )
+    assert plan.cost <= patient.cost + 1e-3 * abs(patient.cost)

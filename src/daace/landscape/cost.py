@@ -78,6 +78,11 @@ class Landscape:
         draws = self.density.draws_
         return np.maximum(1.0, 1.0 + (draws.level - log_prob) / draws.spread)
 
+    @property
+    def rewards_detours(self) -> bool:
+        """Whether dense ground is so dense (p > 1, on the raw scale) that crossing it pays."""
+        return self.scale == "nll" and self.density.draws_.level > 0
+
     def roughness_slope(self, u: FloatArray) -> FloatArray:
         """Return du / dlog p."""
         if self.scale == "nll":

@@ -183,7 +183,9 @@ class Search:
         for i in waiting:
             points = goals[i].inside
             if len(points):
-                points = pull_back(self.problems[i], points)
+                edge = pull_back(self.problems[i], points)
+                rewarded = self.landscape.rewards_detours
+                points = np.concatenate([edge, points]) if rewarded else edge
                 lines = straight_paths(self.starts[i], points, 0)
                 costs = self._line_costs(lines, self.unit[[i]])
                 points = points[spread_out(points, costs, self.starts_tried)]

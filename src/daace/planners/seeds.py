@@ -22,7 +22,8 @@ class GoalPoints:
     """Draws of the target class, moved into the feasible set, or points climbed to from them.
 
     Attributes:
-        inside: points that meet the goal, nearest to the start first, shape `(points, n)`.
+        inside: points that meet the goal, nearest to the start first, shape `(points, n)`; the
+            nearest, and where detours are rewarded also some of the others.
         nearly: when none does, the draws that miss it least.
         reachable: largest log p slack among draws that meet the posterior threshold, and
             largest log posterior slack among draws that meet the log p threshold; -inf if none.
@@ -47,7 +48,12 @@ def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
     ways = (X - problem.x) * feasible.weights
     distance = np.einsum("rn,rn->r", ways, ways)
     inside = np.flatnonzero(good)
-    inside = inside[np.argsort(distance[inside], kind="stable")[:nearest]]
+    inside = inside[np.argsort(distance[inside], kind="stable")]
+    chosen = np.arange(min(nearest, len(inside)))
+    if problem.landscape.rewards_detours:  # the cheapest may be far: as many at all distances
+        spread = np.linspace(nearest, len(inside) - 1, nearest).astype(np.intp)
+        chosen = np.unique(np.append(chosen, spread[spread < len(inside)]))
+    inside = inside[chosen]
     shortfall = np.maximum(-slack, 0.0).sum(axis=1)
     nearly = np.argsort(shortfall, kind="stable")[:nearest]
     reachable = best_reached(slack)
