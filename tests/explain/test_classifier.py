@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from daace.exceptions import InvalidInput
 from daace.explain.classifier import ClassifierPosterior
@@ -71,3 +73,41 @@ def test_a_classifier_of_another_width_is_refused(mixture):
     model = LogisticRegression().fit([[0.0], [1.0]], ["ill", "well"])
     with pytest.raises(InvalidInput, match=r"must have the density's 2 columns. Got 1."):
         Explainer(mixture, classifier=model)
+
+
+def test_slopes_are_those_of_the_classifier(mixture, rows):
+    frame, y = rows
+    model = LogisticRegression().fit(frame, y)
+    judge = ClassifierPosterior(model, mixture)
+    assert judge.smooth
+    X = frame.to_numpy()[:5]
+    share = model.predict_proba(frame[:5])[:, 1]
+    expected = (1 - share)[:, None] * model.coef_  # of log p(well | x), by hand
+    np.testing.assert_allclose(judge.gradient(X, 1), expected, rtol=1e-5)
+
+
+def test_trees_have_no_slopes(mixture, rows):
+    frame, y = rows
+    for model in (
+        DecisionTreeClassifier(random_state=0),
+        GradientBoostingClassifier(random_state=0),
+    ):
+        assert not ClassifierPosterior(model.fit(frame, y), mixture).smooth
+
+
+def test_the_end_moves_along_the_edge_of_a_smooth_classifier(mixture, rows):
+    """The same posterior, once as the density's own and once as a classifier's."""
+    explainer = Explainer(mixture)
+
+    class Same:
+        classes_ = mixture.classes_
+
+        def predict_proba(self, X):
+            return mixture.predict_proba(np.asarray(X))
+
+    for start in ([0.0, 0.0], [0.5, -0.5]):
+        own = explainer.explain(start, target="well", min_posterior=0.9)
+        judged = Explainer(mixture, classifier=Same()).explain(
+            start, target="well", min_posterior=0.9
+        )
+        assert judged.cost == pytest.approx(own.cost, rel=1e-3)

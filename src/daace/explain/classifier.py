@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from daace._typing import FloatArray, Labels
 from daace.data.table import quote
-from daace.density.base import ConditionalDensity
+from daace.density.base import DRAWS_SEED, ConditionalDensity
 from daace.exceptions import InvalidInput
+
+#: Step of difference quotients, in standard deviations; half of it must give the same.
+STEP = 1e-3
+
+#: Share by which two difference quotients of a smooth classifier may differ.
+AGREEMENT = 0.05
+
+#: Draws at which a classifier is tried: is it smooth?
+TRIED = 32
+
+#: Below it a probability counts as this: the logarithm of what underflows has no slope.
+SMALLEST = 1e-300
 
 
 class ClassifierPosterior:
@@ -80,3 +93,31 @@ class ClassifierPosterior:
         with np.errstate(divide="ignore"):
             logs: FloatArray = np.log(shares[:, self._columns])
         return logs
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether difference quotients mean something: for trees, which are all steps, they do not.
+
+        Tried at some draws of the density, along random directions, with two lengths.
+        """
+        rng = np.random.default_rng(DRAWS_SEED)
+        X, _ = self._density.sample(TRIED, rng=rng)
+        way = rng.normal(size=X.shape)
+        way /= np.linalg.norm(way, axis=1, keepdims=True)
+        ends = [X + length * way for length in (STEP, -STEP, STEP / 2, -STEP / 2)]
+        logs = self._logs(np.concatenate(ends)).reshape(4, TRIED, -1)
+        long, short = (logs[0] - logs[1]) / (2 * STEP), (logs[2] - logs[3]) / STEP
+        slope = np.abs(long).max(axis=1)
+        alike = np.abs(long - short).max(axis=1) <= AGREEMENT * slope
+        return bool(np.median(slope) > 0 and alike.mean() >= 1 - AGREEMENT)
+
+    def gradient(self, X: FloatArray, index: int) -> FloatArray:
+        """Return the gradient of log p(y = index | x) by central differences, `(rows, n)`."""
+        rows, n = X.shape
+        ways = STEP * np.concatenate([np.eye(n), -np.eye(n)])
+        logs = self._logs((X[:, None] + ways).reshape(-1, n))[:, index].reshape(rows, 2, n)
+        slopes: FloatArray = (logs[:, 0] - logs[:, 1]) / (2 * STEP)
+        return slopes
+
+    def _logs(self, X: FloatArray) -> FloatArray:
+        return np.maximum(self.log_posterior(X), np.log(SMALLEST))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,17 @@ class Posterior(Protocol):
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return log p(y | x) of model-space rows, shape `(rows, classes)`."""
+        ...
+
+
+@runtime_checkable
+class SmoothPosterior(Posterior, Protocol):
+    """One that also knows how its judgement changes; where `smooth` is false, it does not."""
+
+    smooth: bool
+
+    def gradient(self, X: FloatArray, index: int) -> FloatArray:
+        """Return the gradient of log p(y = index | x) with respect to each row, `(rows, n)`."""
         ...
 
 
@@ -99,7 +110,8 @@ class GoalRegion:
     @property
     def differentiable(self) -> bool:
         """Whether `slack_and_pullback` can be used."""
-        return self.posterior is None
+        judge = self.posterior
+        return judge is None or (isinstance(judge, SmoothPosterior) and judge.smooth)
 
     def slack(self, X: FloatArray) -> FloatArray:
         """Return `log p - alpha` and `log p(target|x) - log beta`, shape `(rows, 2)`."""
@@ -132,6 +144,8 @@ class GoalRegion:
         def gradients() -> FloatArray:
             share = np.exp(joint - (slack[:, :1] + self.min_log_prob))
             of_log_prob = pullback(share)
+            if isinstance(self.posterior, SmoothPosterior):
+                return np.stack([of_log_prob, self.posterior.gradient(X, self.index)], axis=1)
             chosen = -share
             chosen[:, self.index] += 1.0
             return np.stack([of_log_prob, pullback(chosen)], axis=1)

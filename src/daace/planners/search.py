@@ -29,6 +29,7 @@ from daace.planners.base import (
 from daace.planners.corridors import draw_graph, simplify
 from daace.planners.descent import ITERATIONS, MAX_NODES, Descent
 from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
+from daace.planners.tighten import tighten
 
 #: A doubled rule that disagrees by more than this asks for another solve on the doubled rule.
 RULE_TOLERANCE = 1e-3
@@ -44,6 +45,9 @@ FEW = 4
 
 #: Steps for all seeds, before the best of them are moved to rest.
 SCOUT = 20
+
+#: Times that an end without slopes is drawn back and the other waypoints follow.
+TIGHTENED = 3
 
 #: Paths closer than this everywhere, in standard deviations, count as one.
 SAME_PATH = 1e-2
@@ -103,7 +107,17 @@ class BestPaths:
 
 
 class Search:
-    """One run over problems that share landscape, goal and constraints."""
+    """One run over problems that share landscape, goal and constraints.
+
+    Args:
+        problems: to solve.
+        vertices: numbers of intermediate waypoints to try.
+        starts: straight lines to begin with.
+        vertex_tolerance: share of the cost that one vertex less is worth.
+        clock: of the run.
+        routes: for each problem, ways to the goal found by other means, as seeds; when left out,
+            they are sought among the density's own draws.
+    """
 
     def __init__(
         self,
@@ -113,6 +127,7 @@ class Search:
         starts: int,
         vertex_tolerance: float,
         clock: Clock,
+        routes: Sequence[list[FloatArray]] | None = None,
     ) -> None:
         self.vertices = vertices
         self.starts_tried = starts
@@ -127,6 +142,7 @@ class Search:
         self.unit = roughness_unit(first, self.starts)
         tolerance = max(1e-6, 1e-2 * vertex_tolerance)
         self.descent = Descent.over(first, tolerance=tolerance, clock=clock)
+        self.given = routes
         self.routes: dict[int, list[FloatArray]] = {}
 
     def run(self) -> list[Plan]:
@@ -172,6 +188,8 @@ class Search:
     # Seeds ------------------------------------------------------------------------------------
 
     def _routes(self, i: int) -> list[FloatArray]:
+        if self.given is not None:
+            return self.given[i]
         density = self.landscape.density
         if density.gaussian_ and len(density.classes_) == 2:
             return []  # a third class can bridge the other two; straight lines do not see that
@@ -312,7 +330,25 @@ class Search:
             path = settle(problem, restored, goal.inside)
             if path is not None:
                 arrived.append((problem.path_cost(path), path))
-        return min(arrived, key=lambda pair: pair[0])[1] if arrived else None
+        if not arrived:
+            return None
+        best = min(arrived, key=lambda pair: pair[0])[1]
+        return best if self.region.differentiable else self._tighten(i, best)
+
+    def _tighten(self, i: int, path: FloatArray) -> FloatArray:
+        """Draw back an end that the descent could not move, and move the others after it."""
+        problem = self.problems[i]
+        axes = self.landscape.density.pool(problem.goal.target).principal_axes[1]
+        for _ in range(TIGHTENED):
+            path = tighten(problem, path, axes)
+            if len(path) == 2:
+                break
+            moved = self._candidates(np.array([i]), path[None])
+            self._descend(moved, np.array([0]), int(self.descent.nodes(moved.paths)[0]))
+            if not problem.path_cost(moved.paths[0]) < problem.path_cost(path):
+                break
+            path = moved.paths[0]
+        return path
 
     def _choose(
         self,

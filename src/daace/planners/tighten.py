@@ -1,0 +1,83 @@
+"""Draw the end of a path back as far as the goal allows, where its edge has no gradient.
+
+A classifier made of trees is all steps. What can be done without slopes: take back parts of the
+last step, feature by feature and along the principal axes of the draws, ask the classifier about
+all of them at once, and keep what it allows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.landscape.path import gauss_rule
+from daace.landscape.problem import Problem
+
+#: Questions to the classifier, at most: each about some dozens of rows.
+ROUNDS = 8
+
+#: Shares of a part of the last step that are taken back.
+SHARES = np.array([1.0, 0.5, 0.25, 0.1])
+
+#: Of all ends that would be cheaper, the cheapest are asked about.
+ASKED = 96
+
+
+def tighten(problem: Problem, path: FloatArray, axes: FloatArray) -> FloatArray:
+    """Return the path with an end that is cheaper to reach and still meets the goal.
+
+    Args:
+        problem: start, terrain, goal, constraints.
+        path: ends in the goal.
+        axes: principal axes of the target class, as columns.
+    """
+    path = path.copy()
+    for _ in range(ROUNDS):
+        inside = _inside(problem, _cheaper_ends(problem, path, axes))
+        if len(inside) == 0:
+            break
+        together = _inside(problem, _cheaper(problem, path, _combinations(path[-1], inside)))
+        path[-1] = _cheaper(problem, path, np.concatenate([inside[:1], together]))[0]
+    return path
+
+
+def _inside(problem: Problem, ends: FloatArray) -> FloatArray:
+    """Keep the ends that meet the goal; the first also when judged alone."""
+    if len(ends):
+        ends = ends[(problem.region.slack(ends) > 0).all(axis=1)]
+    while len(ends) and not problem.met_by(ends[0]):
+        ends = ends[1:]
+    return ends
+
+
+def _cheaper_ends(problem: Problem, path: FloatArray, axes: FloatArray) -> FloatArray:
+    """Return ends that take back one part of the last step, the cheapest first."""
+    end, way = path[-1], path[-2] - path[-1]
+    parts = np.concatenate([np.diag(way), axes.T * (axes.T @ way)[:, None], way[None]])
+    moves = (SHARES[:, None, None] * parts).reshape(-1, len(end))
+    return _cheaper(problem, path, end + moves)[:ASKED]
+
+
+def _combinations(end: FloatArray, inside: FloatArray) -> FloatArray:
+    """Return ends that take back the first 2, 4, 8, ... of what was allowed alone."""
+    moves = np.cumsum(inside - end, axis=0)
+    powers = [2**k for k in range(1, len(moves).bit_length()) if 2**k <= len(moves)]
+    ends: FloatArray = end + moves[np.array(powers, dtype=np.intp) - 1]
+    return ends
+
+
+def _cheaper(problem: Problem, path: FloatArray, ends: FloatArray) -> FloatArray:
+    """Keep the allowed ends to which the last step is cheaper than now, the cheapest first."""
+    feasible, before = problem.feasible, path[-2]
+    ends = np.clip(ends, feasible.lower, feasible.upper)
+    ordered = np.all((ends - before) * feasible.direction >= 0, axis=1)
+    ends = np.concatenate([path[-1:], ends[ordered]])
+    steps = np.stack([np.repeat(before[None], len(ends), axis=0), ends], axis=1)
+    weights = feasible.weights if feasible.weighted else None
+    landscape = problem.landscape
+    unit = float(np.abs(landscape.roughness(landscape.density.log_prob(path))).max())
+    costs = landscape.segment_costs(steps, gauss_rule(16), unit=max(unit, 1.0), weights=weights)[0][
+        :, 0
+    ]
+    better = np.flatnonzero(costs < costs[0] * (1 - 1e-6 * np.sign(costs[0])))
+    return ends[better[np.argsort(costs[better], kind="stable")]]
