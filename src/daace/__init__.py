@@ -23,8 +23,11 @@ from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan, Planner, Status
+from daace.planners.face import Face
 from daace.planners.nsga2 import NSGA2
 from daace.planners.optimizer import PathOptimizer
+from daace.planners.roadmap import Roadmap
+from daace.planners.wachter import Wachter
 
 __version__ = "0.1.0"
 
@@ -36,6 +39,7 @@ __all__ = [
     "DaaceError",
     "Explainer",
     "Explanation",
+    "Face",
     "GaussianMixture",
     "Goal",
     "InvalidInput",
@@ -50,9 +54,11 @@ __all__ = [
     "Planner",
     "PrivacyError",
     "Problem",
+    "Roadmap",
     "Standardizer",
     "Status",
     "Table",
+    "Wachter",
     "fit",
     "load",
     "load_table",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from daace import (
     ConditionalDensity,
     Constraints,
+    Face,
     GaussianMixture,
     Goal,
     KernelDensity,
@@ -19,8 +21,10 @@ from daace import (
     PathOptimizer,
     Planner,
     Problem,
+    Roadmap,
     Status,
     Table,
+    Wachter,
 )
 from daace.data.synthetic import moons, random_mixture
 from daace.planners.nsga2 import NSGA2
@@ -33,10 +37,20 @@ class Case:
     target: object
 
 
-PLANNERS: dict[str, Planner] = {
-    "optimizer": PathOptimizer(),
-    "optimizer, two vertices": PathOptimizer(vertices=2, starts=3),
-    "nsga2": NSGA2(vertices=(0, 1), population=40, generations=25),
+def rows_of(density: ConditionalDensity) -> np.ndarray:
+    return density.sample(200, rng=np.random.default_rng(6))[0]
+
+
+PLANNERS: dict[str, Callable[[ConditionalDensity], Planner]] = {
+    "optimizer": lambda _: PathOptimizer(),
+    "optimizer, two vertices": lambda _: PathOptimizer(vertices=2, starts=3),
+    "nsga2": lambda _: NSGA2(vertices=(0, 1), population=40, generations=25),
+    "face": lambda density: Face(rows_of(density), nodes=100, pieces=8),
+    "face, knn": lambda density: Face(rows_of(density), graph="knn", k=50),
+    "wachter": lambda density: Wachter(rows_of(density)),
+    "wachter, gradient": lambda density: Wachter(rows_of(density), search="gradient"),
+    "roadmap": lambda _: Roadmap(samples=200, vertices=(0, 2)),
+    "roadmap, raw": lambda _: Roadmap(samples=200, refine=False),
 }
 
 
@@ -55,9 +69,9 @@ def case(request: pytest.FixtureRequest, iris: Table, moons_table: Table) -> Cas
     return Case(density, density.to_model([[5.0, 3.4, 1.5, 0.2]])[0], "virginica")
 
 
-@pytest.fixture(params=list(PLANNERS))
-def planner(request: pytest.FixtureRequest) -> Planner:
-    return PLANNERS[request.param]
+@pytest.fixture(scope="module", params=list(PLANNERS))
+def planner(request: pytest.FixtureRequest, case: Case) -> Planner:
+    return PLANNERS[request.param](case.density)
 
 
 def problem_of(case: Case, **rules: object) -> Problem:

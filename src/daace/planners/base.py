@@ -40,6 +40,7 @@ class Plan:
         evaluations: paths whose cost was evaluated.
         seconds: wall-clock time.
         reachable: when not found, the best `(log p, log posterior)` slacks seen, in nats.
+        notes: what the planner has to say besides: what to change, what to beware of.
     """
 
     status: Status
@@ -48,6 +49,7 @@ class Plan:
     evaluations: int
     seconds: float
     reachable: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -117,10 +119,12 @@ def already_there(problem: Problem, clock: Clock) -> Plan | None:
     return Plan(Status.ALREADY_THERE, problem.x[None].copy(), 0.0, clock.evaluations, clock.seconds)
 
 
-def arrive(problem: Problem, waypoints: FloatArray, clock: Clock) -> Plan:
+def arrive(
+    problem: Problem, waypoints: FloatArray, clock: Clock, *, notes: tuple[str, ...] = ()
+) -> Plan:
     """Return the plan of a path whose end has been checked, alone, against the goal."""
     cost = problem.path_cost(waypoints)
-    return Plan(Status.FOUND, waypoints, cost, clock.evaluations, clock.seconds)
+    return Plan(Status.FOUND, waypoints, cost, clock.evaluations, clock.seconds, notes=notes)
 
 
 def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArray | None:
@@ -167,7 +171,8 @@ def give_up(
     *,
     status: Status = Status.GOAL_UNREACHABLE,
     reachable: tuple[float, float] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Plan:
     """Return the plan that found nothing."""
     start = problem.x[None].copy()
-    return Plan(status, start, float("inf"), clock.evaluations, clock.seconds, reachable)
+    return Plan(status, start, float("inf"), clock.evaluations, clock.seconds, reachable, notes)

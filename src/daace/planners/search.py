@@ -26,7 +26,7 @@ from daace.planners.base import (
     give_up,
     settle,
 )
-from daace.planners.corridors import draw_graph, simplify
+from daace.planners.corridors import corridors, draw_graph, simplify, within
 from daace.planners.descent import ITERATIONS, MAX_NODES, Descent
 from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
 from daace.planners.tighten import tighten
@@ -193,8 +193,8 @@ class Search:
         density = self.landscape.density
         if density.gaussian_ and len(density.classes_) == 2:
             return []  # a third class can bridge the other two; straight lines do not see that
-        problem, unit = self.problems[i], float(self.unit[i])
-        return draw_graph(density).within(problem).routes(problem, ROUTES, unit=unit)
+        problem = self.problems[i]
+        return corridors(problem, within(draw_graph(density), problem), ROUTES)
 
     def _first(self, waiting: list[int], goals: dict[int, GoalPoints]) -> Candidates:
         owners, ends = [], []
@@ -236,13 +236,18 @@ class Search:
         seeds, owners = [paths], [owner]
         for i in np.unique(owner):
             best = np.flatnonzero(owner == i)[0]
-            extra = [simplify(self.landscape, r, v, unit=self.unit[i]) for r in self.routes[i]]
+            extra = [self._simplify(i, route, v) for route in self.routes[i]]
             if before.paths.shape[1] > 2:
                 extra.append(straight_paths(self.starts[i], before.paths[best, -1:], v)[0])
             if extra:
                 seeds.append(np.stack(extra))
                 owners.append(np.full(len(extra), i))
         return self._candidates(np.concatenate(owners), np.concatenate(seeds))
+
+    def _simplify(self, i: int, route: FloatArray, v: int) -> FloatArray:
+        feasible = self.problems[i].feasible
+        weights = feasible.weights if feasible.weighted else None
+        return simplify(self.landscape, route, v, unit=float(self.unit[i]), weights=weights)
 
     # Descent ----------------------------------------------------------------------------------
 

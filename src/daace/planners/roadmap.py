@@ -1,0 +1,101 @@
+"""FACE's global view without data: a graph on draws of the density, and its routes refined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._checks import check_choice, check_integer
+from daace.density.base import ConditionalDensity
+from daace.landscape.problem import Problem
+from daace.planners.base import (
+    Clock,
+    Plan,
+    Planner,
+    already_there,
+    arrive,
+    give_up,
+    one_thread,
+)
+from daace.planners.corridors import corridors, draw_graph, within
+from daace.planners.graph import Graph
+from daace.planners.optimizer import PathOptimizer
+from daace.planners.routes import find_routes
+from daace.planners.search import Search
+
+#: Routes to different parts of the goal that are refined.
+ROUTES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roadmap(Planner):
+    """Plan over a graph of draws of the density, then move the route downhill.
+
+    No row of data is needed. The draws, the same number of each class, come from a fixed seed;
+    the graph is made at the first query for each density and serves all others. A refined route
+    keeps its corridor, but not its waypoints: it is simplified to a few vertices and moved, beside
+    straight lines to its end and to others, by the descent of `PathOptimizer`.
+
+    Args:
+        samples: draws.
+        refine: move the routes downhill; otherwise the plan goes from draw to draw.
+        vertices: numbers of intermediate waypoints of a refined route to try.
+        vertex_tolerance: share of the cost that one vertex less is worth.
+        seed: of the draws.
+
+    Example:
+        >>> from daace import GaussianMixture, Goal, Landscape
+        >>> density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+        >>> problem = Problem(np.array([0.0]), Landscape(density), Goal(target="b"))
+        >>> for refine in (False, True):
+        ...     planner = Roadmap(samples=10, refine=refine)
+        ...     plan = planner.solve(problem, rng=np.random.default_rng(0))
+        ...     print(plan.waypoints[-1].round(2).tolist())
+        [2.16]
+        [1.5]
+    """
+
+    samples: int = 1000
+    refine: bool = True
+    vertices: int | tuple[int, ...] = (0, 1, 2, 3)
+    vertex_tolerance: float = 0.01
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_integer("samples", self.samples, at_least=2)
+        check_choice("refine", self.refine, (True, False))
+        check_integer("seed", self.seed, at_least=0)
+        self.optimizer  # noqa: B018  # says so if 'vertices' or 'vertex_tolerance' is wrong
+
+    @property
+    def optimizer(self) -> PathOptimizer:
+        """The planner whose descent refines the routes."""
+        return PathOptimizer(vertices=self.vertices, vertex_tolerance=self.vertex_tolerance)
+
+    def build(self, density: ConditionalDensity) -> Graph:
+        """Return the graph on draws of a density, which knows its memory and building time."""
+        return draw_graph(density, draws=self.samples, seed=self.seed)
+
+    def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        clock = Clock()
+        stay = already_there(problem, clock)
+        if stay is not None:
+            return stay
+        graph = self.build(problem.landscape.density)
+        if not self.refine:
+            routes = find_routes(graph, problem)
+            clock.evaluations += max(1, routes.joined)
+            if not routes.paths:
+                return give_up(problem, clock, reachable=routes.reachable)
+            return arrive(problem, routes.paths[0], clock)
+        with one_thread():
+            search = Search(
+                [problem],
+                vertices=self.optimizer.tried,
+                starts=self.optimizer.starts,
+                vertex_tolerance=self.vertex_tolerance,
+                clock=clock,
+                routes=[corridors(problem, within(graph, problem), ROUTES)],
+            )
+            return search.run()[0]

@@ -1,0 +1,239 @@
+"""Wachter's counterfactual: the nearest one, reached in a straight line."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.optimize import minimize
+
+from daace._checks import check_choice
+from daace._typing import FloatArray
+from daace.density.base import ConditionalDensity, DrawStatistics
+from daace.exceptions import InvalidInput
+from daace.landscape.problem import Problem
+from daace.planners.base import Clock, Plan, Planner, already_there, arrive, give_up, one_thread
+from daace.planners.face import check_rows
+from daace.planners.seeds import best_reached
+
+#: The multiplier begins where the distance rules, and grows until nothing else counts.
+FIRST_LAMBDA, LAST_LAMBDA, GROWTH = 1e-3, 1e9, 4.0
+
+#: -log of the smallest numbers: a classifier may say 0.
+LARGEST_DOUBT = 700.0
+
+#: Halvings, in logarithms, between the last multiplier that failed and the first that did not.
+HALVINGS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Wachter(Planner):
+    """Plan one straight step to the nearest counterfactual (Wachter et al. 2017).
+
+    Near is `d(x, x') = sum_j w_j |x'_j - x_j| / MAD_j`, with the median absolute deviations of the
+    rows and the weights of the constraints; implausible ground on the way does not count.
+
+    With `search='data'`, x' is the nearest row that meets the goal and the constraints. With
+    `search='gradient'`, x' minimises the original objective
+
+        lambda (log p(target | x') - log 1)^2 + d(x, x')
+
+    within the constraints, and lambda grows until the goal holds; the smallest such lambda is
+    sought. (From a start in another basin, which leads nowhere: lambda falls, from the nearest row
+    on, while the goal holds.) The square is taken of logarithms, because a probability near 0 has
+    no slope. Plausibility, which the original does not know, enters in the same form, where the
+    goal asks for it: `lambda ((alpha + s - log p(x')) / s)^2` while log p falls short of alpha + s,
+    s the robust standard deviation of log p. Both aim beyond the thresholds, to reach them.
+    L-BFGS-B on the parts by which each feature rises and falls makes the absolute values smooth.
+
+    Args:
+        rows: model space, shape `(rows, n)`.
+        search: 'data' or 'gradient'.
+
+    Example:
+        >>> from daace import GaussianMixture, Goal, Landscape
+        >>> density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+        >>> problem = Problem(np.array([0.0]), Landscape(density), Goal(target="b"))
+        >>> rows = np.array([[-1.0], [0.5], [1.4], [2.2], [3.1]])
+        >>> for search in ("data", "gradient"):
+        ...     plan = Wachter(rows, search=search).solve(problem, rng=np.random.default_rng(0))
+        ...     print(plan.waypoints[-1].round(1).tolist())
+        [2.2]
+        [1.5]
+    """
+
+    rows: FloatArray
+    _: KW_ONLY
+    search: Literal["data", "gradient"] = "data"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", check_rows(self.rows))
+        check_choice("search", self.search, ("data", "gradient"))
+
+    def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        """Look for the nearest counterfactual.
+
+        Raises:
+            InvalidInput: the rows do not fit the density; or `search` is 'gradient' and the class
+                is judged by a classifier that has none.
+        """
+        density = problem.landscape.density
+        if self.rows.shape[1] != len(density.features_):
+            raise InvalidInput(
+                f"'rows' must have the {len(density.features_)} features of the density. "
+                f"Got shape {self.rows.shape}."
+            )
+        if self.search == "gradient" and not problem.region.differentiable:
+            raise InvalidInput(
+                "'search' must be 'data' where a classifier without a gradient judges the class."
+            )
+        clock = Clock()
+        stay = already_there(problem, clock)
+        if stay is not None:
+            return stay
+        with one_thread():
+            scale = problem.feasible.weights / median_deviation(self.rows)
+            row, slack = self._nearest_row(problem, scale, clock)
+            end = row
+            if self.search == "gradient":
+                descent = _Descent(problem, scale, clock)
+                end, seen = descent.rise()
+                slack = np.concatenate([slack, seen])
+                if end is None and row is not None:
+                    end = descent.fall(row)
+        if end is None:
+            return give_up(problem, clock, reachable=best_reached(slack))
+        return arrive(problem, np.stack([problem.x, end]), clock)
+
+    def _nearest_row(
+        self, problem: Problem, scale: FloatArray, clock: Clock
+    ) -> tuple[FloatArray | None, FloatArray]:
+        """Return the nearest row that meets goal and constraints, and the slacks of all allowed."""
+        feasible, rows = problem.feasible, self.rows
+        allowed = np.all((rows >= feasible.lower) & (rows <= feasible.upper), axis=1)
+        log_joint = self._log_joint(problem.landscape.density)[allowed]
+        rows = rows[allowed]
+        slack = problem.region.slack_of(log_joint, rows)
+        clock.evaluations += max(1, len(rows))
+        good = np.flatnonzero((slack >= 0).all(axis=1))
+        distance = np.abs(rows[good] - problem.x) @ scale
+        for i in good[np.argsort(distance, kind="stable")]:
+            if problem.met_by(rows[i]):  # alone it may round to the other side
+                return rows[i], slack
+        return None, slack
+
+    def _log_joint(self, density: ConditionalDensity) -> FloatArray:
+        mine = _log_joints.setdefault(self, WeakKeyDictionary())
+        if density.draws_ not in mine:
+            mine[density.draws_] = density.log_joint(self.rows)
+        return mine[density.draws_]
+
+
+class _Descent:
+    """The original objective, minimised for one multiplier after the other."""
+
+    def __init__(self, problem: Problem, scale: FloatArray, clock: Clock) -> None:
+        self.problem, self.scale, self.clock = problem, scale, clock
+        x, feasible = problem.x, problem.feasible
+        rise, fall = feasible.upper - x, x - feasible.lower
+        self.limits = np.column_stack([np.zeros(2 * len(x)), np.concatenate([rise, fall])])
+        self.spread = problem.landscape.density.draws_.spread
+
+    def rise(self) -> tuple[FloatArray | None, FloatArray]:
+        """Raise the multiplier, from the start on, until the goal holds.
+
+        Returns the end, and the slacks of all ends that were tried.
+        """
+        seen = []
+        end, multiplier = self.problem.x, FIRST_LAMBDA
+        while multiplier <= LAST_LAMBDA:
+            end = self.descend(end, multiplier)
+            seen.append(self.problem.region.slack(end[None]))
+            if self.problem.met_by(end):
+                return self.tighten(end, multiplier), np.concatenate(seen)
+            multiplier *= GROWTH
+        return None, np.concatenate(seen)
+
+    def fall(self, row: FloatArray) -> FloatArray:
+        """Lower the multiplier, from a row in the goal on, while the goal holds.
+
+        For a start from which there is no way down to the goal: it lies in another basin.
+        """
+        best, end, multiplier = row, row, LAST_LAMBDA
+        while multiplier >= FIRST_LAMBDA:
+            end = self.descend(end, multiplier)
+            if not self.problem.met_by(end):
+                break
+            best = end
+            multiplier /= GROWTH
+        return best
+
+    def tighten(self, end: FloatArray, multiplier: float) -> FloatArray:
+        """Return the nearest end found with a smaller multiplier that still meets the goal."""
+        low, high = multiplier / GROWTH, multiplier
+        for _ in range(HALVINGS):
+            middle = float(np.sqrt(low * high))
+            trial = self.descend(end, middle)
+            if self.problem.met_by(trial) and self.distance(trial) <= self.distance(end):
+                end, high = trial, middle
+            else:
+                low = middle
+        return end
+
+    def distance(self, end: FloatArray) -> float:
+        return float(np.abs(end - self.problem.x) @ self.scale)
+
+    def descend(self, begin: FloatArray, multiplier: float) -> FloatArray:
+        """Minimise over how far each feature rises and falls; divided by 1 + multiplier."""
+        x, n = self.problem.x, len(self.problem.x)
+        costs = np.concatenate([self.scale, self.scale])
+        size = 1.0 + multiplier
+
+        def loss(parts: FloatArray) -> tuple[float, FloatArray]:
+            miss, slope = self.miss(x + parts[:n] - parts[n:])
+            gradient = (multiplier * np.concatenate([slope, -slope]) + costs) / size
+            return float(multiplier * miss + costs @ parts) / size, gradient
+
+        moved = begin - x
+        parts = np.concatenate([np.maximum(moved, 0.0), np.maximum(-moved, 0.0)])
+        result = minimize(
+            loss, parts, jac=True, method="L-BFGS-B", bounds=self.limits, options={"maxiter": 200}
+        )
+        self.clock.evaluations += int(result.nfev)
+        end = x + result.x[:n] - result.x[n:]
+        within: FloatArray = np.clip(end, self.problem.feasible.lower, self.problem.feasible.upper)
+        return within
+
+    def miss(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return how far a point is from certain and from plausible, squared, and the gradient."""
+        region = self.problem.region
+        slack, gradients = region.slack_and_pullback(x[None])
+        of_log_prob, of_posterior = gradients()[0]
+        short = max(0.0, (self.spread - float(slack[0, 0])) / self.spread)
+        doubt = 0.0
+        if np.isfinite(region.log_min_posterior):
+            doubt = min(-float(slack[0, 1] + region.log_min_posterior), LARGEST_DOUBT)
+        gradient: FloatArray = -2 * short / self.spread * of_log_prob - 2 * doubt * of_posterior
+        return short**2 + doubt**2, gradient
+
+
+def median_deviation(rows: FloatArray) -> FloatArray:
+    """Return the median absolute deviation of each feature.
+
+    Where more than half of the rows agree it is 0 and says nothing; the mean absolute deviation
+    stands in, and 1 (a standard deviation of model space) where all rows agree.
+
+    Example:
+        >>> median_deviation(np.array([[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]])).tolist()
+        [1.0, 1.0]
+    """
+    away = np.abs(rows - np.median(rows, axis=0))
+    median, mean = np.median(away, axis=0), away.mean(axis=0)
+    return np.where(median > 0, median, np.where(mean > 0, mean, 1.0))
+
+
+_log_joints: WeakKeyDictionary[Wachter, WeakKeyDictionary[DrawStatistics, FloatArray]] = (
+    WeakKeyDictionary()
+)
