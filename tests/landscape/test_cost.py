@@ -244,7 +244,7 @@ def _difference(land: Landscape, path: FloatArray, weights: FloatArray | None) -
         moved = np.stack([path, path])
         moved[0][index] += step
         moved[1][index] -= step
-        costs, _ = land.segment_costs(moved, rule, weights=weights)
+        costs = land.segment_costs(moved, rule, weights=weights)
         result[index] = (costs[0].sum() - costs[1].sum()) / (2 * step)
     return result
 
@@ -276,7 +276,9 @@ def test_gradient_with_weights(
     path = _path(mixture, waypoints=3, seed=6)
     weights = np.array([1.0, 3.0, 0.2])
     land = Landscape(mixture, penalty=penalty, scale=scale)
-    _, gradient = land.segment_costs(path[None], land.converged_rule(path), weights=weights)
+    _, gradient = land.segment_costs_and_gradient(
+        path[None], land.converged_rule(path), weights=weights
+    )
     expected = _difference(land, path, weights)
     assert gradient()[0] == pytest.approx(expected, abs=1e-5 * np.abs(expected).max())
 
@@ -308,9 +310,9 @@ def test_each_path_may_have_its_own_weights(mixture: GaussianMixture) -> None:
     paths = np.stack([_path(mixture, seed=1), _path(mixture, seed=2)])
     weights = np.array([[1.0, 2.0, 3.0], [0.5, 1.0, 1.0]])
     land, rule = Landscape(mixture), gauss_rule(32)
-    together, gradient = land.segment_costs(paths, rule, weights=weights)
+    together, gradient = land.segment_costs_and_gradient(paths, rule, weights=weights)
     for b in range(2):
-        alone, own = land.segment_costs(paths[[b]], rule, weights=weights[b])
+        alone, own = land.segment_costs_and_gradient(paths[[b]], rule, weights=weights[b])
         assert together[b] == pytest.approx(alone[0], rel=1e-12)
         assert gradient()[b] == pytest.approx(own()[0], rel=1e-9, abs=1e-12)
 
@@ -340,9 +342,9 @@ def test_an_outlier_at_penalty_15_does_not_overflow(
 def test_units_scale_inside(mixture: GaussianMixture) -> None:
     paths = np.stack([_path(mixture, seed=1), 20 * _path(mixture, seed=2)])
     land, rule = Landscape(mixture, penalty=7.0), gauss_rule(32)
-    plain, gradient = land.segment_costs(paths, rule)
+    plain, gradient = land.segment_costs_and_gradient(paths, rule)
     unit = np.array([3.0, 500.0])
-    scaled, scaled_gradient = land.segment_costs(paths, rule, unit=unit)
+    scaled, scaled_gradient = land.segment_costs_and_gradient(paths, rule, unit=unit)
     assert scaled * unit[:, None] ** 7 == pytest.approx(plain, rel=1e-9)
     expected = gradient() / unit[:, None, None] ** 7
     size = np.abs(expected).max(axis=(1, 2), keepdims=True)

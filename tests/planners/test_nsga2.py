@@ -129,7 +129,7 @@ def test_equals_pymoos_own_loop(problem):
     class Paths(Base):
         def _evaluate(self, X, out, *args, **kwargs):
             paths = to_paths(X)
-            costs, _ = landscape.segment_costs(paths, midpoint_rule(19), unit=unit)
+            costs = landscape.segment_costs(paths, midpoint_rule(19), unit=unit)
             out["F"] = costs.sum(axis=1)[:, None]
             out["G"] = -problem.region.slack(paths[:, -1])
 

@@ -23,10 +23,10 @@ def test_more_vertices_never_cost_more() -> None:
     density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["a", "b"])
     problem = Problem(np.zeros(1), Landscape(density, penalty=1.0), Goal("b"))
     kept = BestPaths()
-    kept.add(0, np.array([[0.0], [3.0]]), problem)
-    kept.add(1, np.array([[0.0], [-2.0], [3.0]]), problem)  # a detour
+    for path in (np.array([[0.0], [3.0]]), np.array([[0.0], [-2.0], [3.0]])):  # a detour
+        kept.add(len(path) - 2, problem.path_cost(path), path)
     assert kept.paths[1].tolist() == [[0.0], [1.5], [3.0]]
-    kept.add(2, None, problem)
+    kept.add(2, np.inf, None)
     assert kept.paths[2].shape == (4, 1)
 
 

@@ -78,15 +78,35 @@ class KernelDensity(ConditionalDensity):
         self.resolution_ = h
         self.offsets_ = [0.5 * np.einsum("rn,rn->r", r, r) / h**2 for r in rows]
 
+    def log_joint(self, X: FloatArray) -> FloatArray:
+        """Return log p(x, y) for every class, shape `(rows, classes)`."""
+        return self._evaluate(self._check_rows(X), None)
+
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        means: list[FloatArray] = []
+        log_joint, h2 = self._evaluate(X, means), self.bandwidth_**2
+
+        def pullback(W: FloatArray) -> FloatArray:
+            gradient = -W.sum(axis=1)[:, None] * X
+            for k, mean in enumerate(means):
+                gradient += W[:, k, None] * mean
+            scaled: FloatArray = gradient / h2
+            return scaled
+
+        return log_joint, pullback
+
+    def _evaluate(self, X: FloatArray, means: list[FloatArray] | None) -> FloatArray:
+        """Return log p(x, y); append the kernel-weighted mean row by class, if they are wanted.
+
+        That is all a gradient needs.
+        """
         m, n = X.shape
         log_joint = np.empty((m, len(self.rows_)))
-        means: list[FloatArray] = []  # kernel-weighted mean row, by class: all a gradient needs
         half = 0.5 * np.einsum("rn,rn->r", X, X)
         h2 = self.bandwidth_**2
         constant = -n * np.log(self.bandwidth_) - 0.5 * n * np.log(2 * np.pi)
         for k, (rows, offset) in enumerate(zip(self.rows_, self.offsets_, strict=True)):
-            mean = np.empty_like(X)
+            mean = np.empty(X.shape if means is not None else 0)
             step = max(1, BLOCK // len(rows))
             for begin in range(0, m, step):
                 part = slice(begin, begin + step)
@@ -97,18 +117,12 @@ class KernelDensity(ConditionalDensity):
                 kernels = exp_where_it_counts(exponent)
                 total = kernels.sum(axis=1)
                 log_joint[part, k] = np.log(total) + top - half[part] / h2
-                mean[part] = kernels @ rows / total[:, None]
+                if means is not None:
+                    mean[part] = kernels @ rows / total[:, None]
             log_joint[:, k] += constant + self.log_prior_[k] - np.log(len(rows))
-            means.append(mean)
-
-        def pullback(W: FloatArray) -> FloatArray:
-            gradient = -W.sum(axis=1)[:, None] * X
-            for k, mean in enumerate(means):
-                gradient += W[:, k, None] * mean
-            scaled: FloatArray = gradient / h2
-            return scaled
-
-        return log_joint, pullback
+            if means is not None:
+                means.append(mean)
+        return log_joint
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None

@@ -126,9 +126,13 @@ class Landscape:
         path = self._check_path(waypoints)
         check_choice("rule", rule, ("gauss", "midpoint"))
         check_integer("pieces", pieces, at_least=1)
-        chosen = self.converged_rule(path) if rule == "gauss" else midpoint_rule(pieces)
         unit = self._unit(path)
-        costs, _ = self.segment_costs(path[None], chosen, unit=unit, weights=weights)
+        if rule == "gauss":
+            _, costs = self._converge(path, unit, weights)
+        else:
+            costs = self.segment_costs(
+                path[None], midpoint_rule(pieces), unit=unit, weights=weights
+            )
         with np.errstate(over="ignore"):  # what exceeds the largest number is infinite
             return float(costs.sum() * np.float64(unit) ** self.penalty)
 
@@ -136,12 +140,33 @@ class Landscape:
         """Return the cost of a polyline and its gradient, shape `(waypoints, n)`."""
         path = self._check_path(waypoints)
         unit = self._unit(path)
-        costs, gradient = self.segment_costs(path[None], self.converged_rule(path), unit=unit)
+        rule = self.converged_rule(path)
+        costs, gradient = self.segment_costs_and_gradient(path[None], rule, unit=unit)
         with np.errstate(over="ignore"):
             scale = np.float64(unit) ** self.penalty
             return float(costs.sum() * scale), gradient()[0] * scale
 
     def segment_costs(
+        self,
+        paths: FloatArray,
+        rule: Rule,
+        *,
+        unit: FloatArray | float = 1.0,
+        weights: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the cost of every segment of many paths, as `segment_costs_and_gradient` does."""
+        vectors = segment_vectors(paths)
+        metric = 1.0 if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
+        points = points_along(paths, rule)
+        log_prob = self.density.log_prob(points.reshape(-1, paths.shape[-1]))
+        u = self.roughness(log_prob).reshape(points.shape[:-1])
+        units = np.broadcast_to(unit, paths.shape[:1])[:, None, None]
+        costs: FloatArray = segment_lengths(vectors * metric) * (
+            self.price(u / units) @ rule.weights
+        )
+        return costs
+
+    def segment_costs_and_gradient(
         self,
         paths: FloatArray,
         rule: Rule,
@@ -192,19 +217,24 @@ class Landscape:
 
     def converged_rule(self, path: FloatArray) -> Rule:
         """Return the shortest rule that a doubled one confirms on this path."""
+        return self._converge(path, self._unit(path), None)[0]
+
+    def _converge(
+        self, path: FloatArray, unit: float, weights: FloatArray | None
+    ) -> tuple[Rule, FloatArray]:
+        """Double a rule until it has converged; return it and the costs of the segments."""
         nodes = PANEL * max(1, int(np.ceil((self.penalty + 1) / PANEL)))
         longest = float(segment_lengths(segment_vectors(path)).max(initial=0.0))
         while nodes * self.density.resolution_ < longest and nodes < MAX_NODES:
             nodes *= 2
-        unit = self._unit(path)
-        coarse = self.segment_costs(path[None], gauss_rule(nodes), unit=unit)[0]
+        costs = self.segment_costs(path[None], gauss_rule(nodes), unit=unit, weights=weights)
         while nodes < MAX_NODES:
             nodes *= 2
-            fine = self.segment_costs(path[None], gauss_rule(nodes), unit=unit)[0]
-            if np.abs(fine - coarse).sum() <= CONVERGED * np.abs(fine).sum():
+            coarse = costs
+            costs = self.segment_costs(path[None], gauss_rule(nodes), unit=unit, weights=weights)
+            if np.abs(costs - coarse).sum() <= CONVERGED * np.abs(costs).sum():
                 break
-            coarse = fine
-        return gauss_rule(nodes)
+        return gauss_rule(nodes), costs
 
     def _unit(self, path: FloatArray) -> float:
         """Return the roughness to count in, so that no power overflows on the way: mostly 1."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -107,11 +108,16 @@ class GoalRegion:
     min_log_prob: float
     log_min_posterior: float
 
+    @cached_property
+    def smooth_posterior(self) -> SmoothPosterior | None:
+        """The judge in place of the density, if there is one and it knows its slopes."""
+        judge = self.posterior
+        return judge if isinstance(judge, SmoothPosterior) and judge.smooth else None
+
     @property
     def differentiable(self) -> bool:
         """Whether `slack_and_pullback` can be used."""
-        judge = self.posterior
-        return judge is None or (isinstance(judge, SmoothPosterior) and judge.smooth)
+        return self.posterior is None or self.smooth_posterior is not None
 
     def slack(self, X: FloatArray) -> FloatArray:
         """Return `log p - alpha` and `log p(target|x) - log beta`, shape `(rows, 2)`."""
@@ -144,8 +150,9 @@ class GoalRegion:
         def gradients() -> FloatArray:
             share = np.exp(joint - (slack[:, :1] + self.min_log_prob))
             of_log_prob = pullback(share)
-            if isinstance(self.posterior, SmoothPosterior):
-                return np.stack([of_log_prob, self.posterior.gradient(X, self.index)], axis=1)
+            if self.smooth_posterior is not None:
+                slopes = self.smooth_posterior.gradient(X, self.index)
+                return np.stack([of_log_prob, slopes], axis=1)
             chosen = -share
             chosen[:, self.index] += 1.0
             return np.stack([of_log_prob, pullback(chosen)], axis=1)

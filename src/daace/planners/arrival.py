@@ -63,17 +63,18 @@ def polish_tails(problem: Problem, path: FloatArray, descent: Descent) -> FloatA
         if costs[k:].sum() > HIDDEN * costs.sum():
             continue
         here, tail = path[k], path[k:]
+        nodes, unit = 2 * int(descent.nodes(tail[None])[0]), roughness_unit(problem, here[None])
         outcome = descent.minimize(
             tail[None],
-            nodes=2 * int(descent.nodes(tail[None])[0]),
+            nodes=nodes,
             lower=np.where(feasible.direction > 0, here, feasible.lower)[None],
             upper=np.where(feasible.direction < 0, here, feasible.upper)[None],
-            unit=roughness_unit(problem, here[None]),
+            unit=unit,
         )
         better = np.concatenate([here[None], outcome.Z[0]])
-        if outcome.violation[0] <= FAR_FROM_GOAL and (
-            problem.path_cost(better) < problem.path_cost(tail)
-        ):
+        both = np.stack([better, tail])
+        costs = descent.costs(both, nodes=2 * nodes, unit=np.repeat(unit, 2)).sum(axis=1)
+        if outcome.violation[0] <= FAR_FROM_GOAL and costs[0] < costs[1]:
             path[k:] = better
     return path
 

@@ -106,7 +106,7 @@ def simplify(
     begin, end = np.triu_indices(size, k=1)
     pairs = np.stack([route[begin], route[end]], axis=1)
     cost = np.full((size, size), np.inf)
-    costs, _ = landscape.segment_costs(pairs, gauss_rule(16), unit=unit, weights=weights)
+    costs = landscape.segment_costs(pairs, gauss_rule(16), unit=unit, weights=weights)
     cost[begin, end] = costs[:, 0]
     best = cost[0].copy()
     choices = []

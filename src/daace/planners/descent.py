@@ -89,10 +89,9 @@ class Descent:
     def costs(self, paths: FloatArray, *, nodes: int, unit: FloatArray) -> FloatArray:
         """Return the cost of every segment, in units of `unit ** penalty`."""
         self.clock.evaluations += len(paths)
-        costs, _ = self.problem.landscape.segment_costs(
+        return self.problem.landscape.segment_costs(
             paths, gauss_rule(nodes), unit=unit, weights=_weights(self.problem)
         )
-        return costs
 
     def nodes(self, paths: FloatArray) -> IntArray:
         """Return, path by path, a number of nodes that resolves the terrain: a power of two."""

@@ -224,7 +224,7 @@ class NSGA2(Planner):
                     break
                 paths = coding.paths(children.get("X"))
                 clock.evaluations += len(paths)
-                costs, _ = landscape.segment_costs(paths, rule, unit=unit, weights=weights)
+                costs = landscape.segment_costs(paths, rule, unit=unit, weights=weights)
                 values = costs.sum(axis=1, keepdims=True)
                 if judge_ends:
                     values = np.hstack([values, -_judge(problem, paths[:, -1])])

@@ -92,9 +92,8 @@ class BestPaths:
         self.paths: dict[int, FloatArray] = {}
         self.cost = np.inf
 
-    def add(self, v: int, path: FloatArray | None, problem: Problem) -> None:
+    def add(self, v: int, cost: float, path: FloatArray | None) -> None:
         """Keep a path with v vertices, or the one before with a vertex more if that is cheaper."""
-        cost = np.inf if path is None else problem.path_cost(path)
         if self.paths and not cost <= self.cost:
             path = self.paths[max(self.paths)][None]
             while path.shape[1] < v + 2:
@@ -165,8 +164,7 @@ class Search:
             for i in growing:
                 mine = candidates.owner == i
                 ends[i] = candidates.paths[mine, -1]
-                path = self._best_path(i, candidates, goals[i])
-                best[i].add(v, path, self.problems[i])
+                best[i].add(v, *self._best_path(i, candidates, goals[i]))
                 if self._may_pay(i, v, lowest[i], best[i].cost):
                     still.append(i)
                 lowest[i] = best[i].cost
@@ -325,8 +323,10 @@ class Search:
 
     # Arrival ----------------------------------------------------------------------------------
 
-    def _best_path(self, i: int, candidates: Candidates, goal: GoalPoints) -> FloatArray | None:
-        """Return the cheapest path of one problem that ends in the goal, strictly."""
+    def _best_path(
+        self, i: int, candidates: Candidates, goal: GoalPoints
+    ) -> tuple[float, FloatArray | None]:
+        """Return the cheapest path of one problem that ends in the goal, strictly, and its cost."""
         problem = self.problems[i]
         arrived: list[tuple[float, FloatArray]] = []
         for k in np.flatnonzero(candidates.owner == i):
@@ -336,9 +336,12 @@ class Search:
             if path is not None:
                 arrived.append((problem.path_cost(path), path))
         if not arrived:
-            return None
-        best = min(arrived, key=lambda pair: pair[0])[1]
-        return best if self.region.differentiable else self._tighten(i, best)
+            return np.inf, None
+        cost, path = min(arrived, key=lambda pair: pair[0])
+        if not self.region.differentiable:
+            path = self._tighten(i, path)
+            cost = problem.path_cost(path)
+        return cost, path
 
     def _tighten(self, i: int, path: FloatArray) -> FloatArray:
         """Draw back an end that the descent could not move, and move the others after it."""

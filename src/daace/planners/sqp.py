@@ -85,7 +85,7 @@ class Objective:
     def evaluate(self, Z: FloatArray, rows: np.ndarray) -> _Values:
         """Return costs, slacks and their gradients."""
         paths = self.paths(Z, rows)
-        costs, gradient = self.landscape.segment_costs(
+        costs, gradient = self.landscape.segment_costs_and_gradient(
             paths, self.rule, unit=self.unit[rows], weights=self.weights
         )
         if self.region.differentiable:

@@ -76,7 +76,7 @@ def _cheaper(problem: Problem, path: FloatArray, ends: FloatArray) -> FloatArray
     weights = feasible.weights if feasible.weighted else None
     landscape = problem.landscape
     unit = float(np.abs(landscape.roughness(landscape.density.log_prob(path))).max())
-    costs = landscape.segment_costs(steps, gauss_rule(16), unit=max(unit, 1.0), weights=weights)[0][
+    costs = landscape.segment_costs(steps, gauss_rule(16), unit=max(unit, 1.0), weights=weights)[
         :, 0
     ]
     better = np.flatnonzero(costs < costs[0] * (1 - 1e-6 * np.sign(costs[0])))
