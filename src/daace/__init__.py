@@ -7,6 +7,8 @@ from daace.density.base import ConditionalDensity
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.mixture import GaussianMixture
+from daace.density.realnvp import RealNVP
+from daace.density.tune import tune_realnvp
 from daace.exceptions import (
     DaaceError,
     InvalidInput,
@@ -54,6 +56,7 @@ __all__ = [
     "Planner",
     "PrivacyError",
     "Problem",
+    "RealNVP",
     "Roadmap",
     "Standardizer",
     "Status",
@@ -63,4 +66,5 @@ __all__ = [
     "load",
     "load_table",
     "preprocess",
+    "tune_realnvp",
 ]

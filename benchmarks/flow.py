@@ -1,0 +1,320 @@
+"""RealNVP: speed against torch and zuko, likelihood against the KDE, the network and the truth.
+
+`rows()` measures speed in a minute. The likelihoods need hours of training:
+`python -m benchmarks.flow OUTPUT` appends one line per training to OUTPUT/likelihood.csv, skips
+what stands there, and goes on with a training that was stopped. `--epochs 50` for a first look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from benchmarks.clgn import Row, row
+from daace._typing import FloatArray
+from daace.data.catalog import load_table
+from daace.data.preprocess import preprocess
+from daace.data.synthetic import draw_table, moons, random_mixture
+from daace.data.table import Table
+from daace.density.base import ConditionalDensity
+from daace.density.kde import KernelDensity
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.density.mixture import GaussianMixture
+from daace.density.realnvp import RealNVP, Trainer
+
+# Speed --------------------------------------------------------------------------------------------
+
+
+class Size(NamedTuple):
+    """A flow, and the rows of one of its training batches."""
+
+    name: str
+    features: int
+    classes: int
+    flows: int
+    layers: int
+    hidden: int
+    batch: int
+
+
+SIZES = (
+    Size("default, 5 features", 5, 2, 7, 3, 6, 400),
+    Size("preset phoneme", 5, 2, 10, 4, 8, 400),
+    Size("preset MagicTelescope", 10, 2, 10, 4, 5, 400),
+)
+
+
+def cpu_seconds(works: list[Callable[[], object]], *, repeats: int) -> list[float]:
+    """Return the median CPU time of each work; they take turns, so that all see the same noise."""
+    for work in works:
+        work()
+    times = np.empty((repeats, len(works)))
+    for line in times:
+        for j, work in enumerate(works):
+            began = time.process_time()
+            work()
+            line[j] = time.process_time() - began
+    return [float(median) for median in np.median(times, axis=0)]
+
+
+def speed(size: Size, *, repeats: int) -> list[Row]:
+    """Compare log p of 20 and 2000 rows under all classes, its gradient, and a training step."""
+    import torch
+    import zuko
+
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    table = draw_table(
+        random_mixture(size.features, classes=size.classes, rng=rng),
+        30 * size.batch,
+        rng=rng,
+    )
+    settings = {"flows": size.flows, "layers": size.layers, "hidden": size.hidden}
+    density = RealNVP(**settings, epochs=1).fit(table)  # type: ignore[arg-type]
+    units = [size.hidden * size.features] * size.layers
+    peers = {
+        kind: zuko.flows.RealNVP(
+            size.features, size.classes, transforms=size.flows, hidden_features=units
+        ).to(kind)
+        for kind in (torch.float64, torch.float32)
+    }
+    lines = []
+    for count in (20, 2000):
+        X, _ = density.sample(count, rng=rng)
+        W = np.ones((count, size.classes))
+
+        def zuko_log_prob(kind: torch.dtype, X: FloatArray = X) -> Callable[[], object]:
+            x = torch.from_numpy(X).to(kind).repeat(size.classes, 1)
+            context = torch.eye(size.classes, dtype=kind).repeat_interleave(len(X), 0)
+
+            def work() -> object:
+                with torch.no_grad():
+                    return peers[kind](context).log_prob(x)
+
+            return work
+
+        def zuko_gradient(X: FloatArray = X) -> object:
+            x = torch.from_numpy(X).requires_grad_()
+            context = torch.eye(size.classes, dtype=x.dtype).repeat_interleave(len(X), 0)
+            peers[torch.float64](context).log_prob(x.repeat(size.classes, 1)).sum().backward()
+            return x.grad
+
+        times = cpu_seconds(
+            [
+                lambda X=X: density.log_joint(X),  # type: ignore[misc]
+                zuko_log_prob(torch.float64),
+                zuko_log_prob(torch.float32),
+                lambda X=X, W=W: density.log_joint_vjp(X, W),  # type: ignore[misc]
+                zuko_gradient,
+            ],
+            repeats=repeats * (10 if count == 20 else 1),
+        )
+        what = f"{size.name}: log_joint of {count} rows"
+        lines += [
+            row(f"{what}, zuko in float64", times[0], times[1]),
+            row(f"{what}, zuko in float32", times[0], times[2]),
+            row(f"{size.name}: with gradient, {count} rows, zuko in float64", times[3], times[4]),
+        ]
+    return [*lines, training_step(size, density, table, repeats=repeats)]
+
+
+def training_step(size: Size, density: RealNVP, table: Table, *, repeats: int) -> Row:
+    """Compare one epoch of 30 steps: noise, loss, gradient, Adam; both in float32."""
+    import torch
+    import zuko
+
+    X = density.to_model(table.to_frame())
+    y = np.searchsorted(density.classes_, table.y)
+    rng = np.random.default_rng(0)
+    everyone = np.zeros(len(y), dtype=bool)
+    trainer = Trainer(density, X, y, everyone, density.flow_.orders, rng)
+    units = [size.hidden * size.features] * size.layers
+    peer = zuko.flows.RealNVP(
+        size.features, size.classes, transforms=size.flows, hidden_features=units
+    )
+    adam = torch.optim.Adam(peer.parameters(), lr=1e-3, weight_decay=density.weight_decay)
+    x = torch.from_numpy(X.astype(np.float32))
+    context = torch.eye(size.classes)[torch.from_numpy(y)]
+
+    def zuko_epoch() -> None:
+        order = torch.randperm(len(x))
+        for batch in order.tensor_split(30):
+            adam.zero_grad()
+            noisy = x[batch] + density.noise * torch.randn(len(batch), size.features)
+            loss = -peer(context[batch]).log_prob(noisy).mean()
+            loss.backward()
+            adam.step()
+
+    ours, theirs = cpu_seconds(
+        [lambda: trainer.epoch(0, 1e-3), zuko_epoch], repeats=max(3, repeats // 4)
+    )
+    return row(f"{size.name}: training step of {size.batch} rows", ours / 30, theirs / 30)
+
+
+def rows(*, full: bool = False) -> list[Row]:
+    """Return the table of speeds; `full` repeats more often and adds sizes."""
+    with threadpool_limits(1):
+        sizes = SIZES if full else SIZES[:2]
+        return [line for size in sizes for line in speed(size, repeats=40 if full else 12)]
+
+
+# Likelihood ---------------------------------------------------------------------------------------
+
+
+class Task(NamedTuple):
+    """One training: on which rows, and with which settings."""
+
+    table: str
+    data: str  # 'resampled', 'original', 'moons' or 'eqi'
+    settings: str = "preset"
+
+
+TASKS = (
+    Task("phoneme", "resampled"),
+    Task("wine", "resampled"),
+    Task("phoneme", "original"),
+    Task("wine", "original"),
+    Task("moons", "moons", "default"),
+    Task("EQI", "eqi", "lr .0005, decay .001, noise .2, early stopping"),
+    Task("MagicTelescope", "resampled"),
+    Task("california", "resampled"),
+    Task("EQI", "eqi"),
+    Task("electricity", "resampled"),
+    Task("MagicTelescope", "original"),
+    Task("california", "original"),
+    Task("electricity", "original"),
+)
+
+INDICES = (
+    "air_EQI_2Jan2018_VC", "sociod_EQI_2Jan2018_VC", "built_EQI_2Jan2018_VC",
+    "land_EQI_2Jan2018_VC", "water_EQI_2Jan2018_VC",
+)  # fmt: skip
+
+
+def eqi_table(folder: Path) -> Table:
+    """Return 3,142 counties, 5 indices and 126 variables, in 7 categories."""
+    variables = pd.read_csv(folder / "variables.csv")
+    indices = pd.read_csv(folder / "indices.csv").drop(columns=["State", "County_Name", "cat_RUCC"])
+    dictionary = pd.read_csv(folder / "dictionary.csv", sep=";", encoding="utf-8-sig")
+
+    def stem(name: str) -> str:  # the dictionary names the logarithms
+        return name.strip().lower().removeprefix("ln_").removesuffix("_ln")
+
+    known = dictionary.assign(stem=dictionary["Variable Name"].map(stem)).set_index("stem")
+    names = list(variables.columns[4:])
+    logged = [
+        name
+        for name in names
+        if known.loc[stem(name), "Log Transformed"] == "log-transformed"
+        and name != "Coliform_Proportion_ln"  # already a logarithm
+    ]
+    variables[logged] = np.log(variables[logged])
+    frame = variables.merge(indices, on="stfips").dropna(subset=["EQI_2Jan2018_VC"])
+    category = pd.qcut(frame.EQI_2Jan2018_VC, [0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1], labels=False)
+    frame = frame[[*INDICES, *names]].copy().assign(category=category)
+    return preprocess(Table.from_frame(frame, target="category", name="EQI"), max_share=0.924)
+
+
+def prepare(task: Task) -> tuple[Table, ConditionalDensity | None]:
+    """Return standardised rows, and the density that they were drawn from where it is known."""
+    rng = np.random.default_rng(0)
+    if task.data == "moons":
+        return draw_table(moons(), 20_000, rng=rng, name="moons"), GaussianMixture(*moons())
+    if task.data == "eqi":
+        table = eqi_table(Path(os.environ["DAACE_DATA"]) / "eqi")
+    else:
+        table = preprocess(load_table(task.table))
+    if task.data == "resampled":
+        truth = KernelDensity().fit(table)
+        X, y = truth.sample(int(np.clip(len(table), 15_000, 50_000)), rng=rng)
+        return Table(X, y, table.features, table.classes, name=table.name), truth
+    X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
+    return Table(X, table.y, table.features, table.classes, name=table.name), None
+
+
+def log_joint(density: ConditionalDensity, table: Table) -> FloatArray:
+    """Return log p(x, y) of each row under its own class, in the units of the table."""
+    joint = density.log_joint(density.standardizer_.transform(table.X))
+    joint = joint - np.log(density.standardizer_.scale).sum()
+    return np.asarray(joint[np.arange(len(table)), np.searchsorted(density.classes_, table.y)])
+
+
+def flow_of(task: Task, epochs: int) -> RealNVP:
+    """Return the unfitted flow of a task."""
+    if task.settings == "default":
+        return RealNVP(epochs=epochs)
+    if task.settings == "preset":
+        return RealNVP.preset(task.table, epochs=epochs)
+    return RealNVP(
+        learning_rate=0.0005, weight_decay=0.001, noise=0.2, hidden=3, layers=5, flows=9,
+        epochs=epochs,
+    )  # fmt: skip
+
+
+def likelihood(task: Task, *, epochs: int, folder: Path) -> dict[str, object]:
+    """Train on 80% of the rows (EQI: 90%) and compare on the others."""
+    table, truth = prepare(task)
+    share = 0.1 if task.data == "eqi" else 0.2
+    train, test = table.split(share, rng=np.random.default_rng(1))
+    began = time.process_time()
+    state = folder / f"{task.table}-{task.data}-{epochs}-{TASKS.index(task)}.checkpoint"
+    density = flow_of(task, epochs).fit(train, progress=True, checkpoint=state)
+    seconds = time.process_time() - began
+    network = LinearGaussianNetwork().fit(train)
+    ours, peer = log_joint(density, test), log_joint(network, test)
+    gain = ours - peer
+    known = (
+        truth is not None
+        and (truth.log_joint(test.X)[np.arange(len(test)), np.searchsorted(truth.classes_, test.y)])
+    )
+    return {
+        "table": task.table,
+        "data": task.data,
+        "settings": task.settings,
+        "rows": len(table),
+        "features": len(table.features),
+        "epochs": len(density.history_),
+        "stopped": density.stopped_,
+        "truth": np.nan if known is False else float(np.mean(known)),
+        "realnvp": ours.mean(),
+        "clgn": peer.mean(),
+        "realnvp_train": log_joint(density, train).mean(),
+        "clgn_train": log_joint(network, train).mean(),
+        "gain_over_clgn": gain.mean(),
+        "standard_error": gain.std() / np.sqrt(len(gain)),
+        "cpu_seconds": seconds,
+    }
+
+
+def remaining(done: pd.DataFrame, wanted: str) -> Iterator[Task]:
+    """Yield the tasks that have no line yet."""
+    lines = {tuple(line) for line in done.reindex(columns=list(Task._fields)).to_numpy().tolist()}
+    return (task for task in TASKS if task not in lines and wanted in " ".join(task))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path, help="folder for likelihood.csv and checkpoints")
+    parser.add_argument("--epochs", type=int, default=500)
+    parser.add_argument("--only", default="", help="tasks that contain this text")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "likelihood.csv"
+    with threadpool_limits(1):
+        done = pd.read_csv(path) if path.exists() else pd.DataFrame()
+        for task in remaining(done, options.only):
+            line = likelihood(task, epochs=options.epochs, folder=options.output)
+            pd.DataFrame([line]).to_csv(path, mode="a", header=not path.exists(), index=False)
+            print(pd.Series(line).to_string(), end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

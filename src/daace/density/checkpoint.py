@@ -1,0 +1,115 @@
+"""The state of a training on disk, so that a stopped one goes on; never pickle, never a row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from daace._typing import FloatArray, IntArray
+from daace.exceptions import InvalidInput
+
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+
+FORMAT = "daace-checkpoint-1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A file with the latest and the best state of one training, and notes that fit into JSON.
+
+    Attributes:
+        path: where it is.
+        fingerprint: of the training, see `Checkpoint.of`.
+    """
+
+    path: Path
+    fingerprint: str
+
+    @classmethod
+    def of(
+        cls,
+        path: str | os.PathLike[str],
+        X: FloatArray,
+        y: IntArray,
+        settings: Mapping[str, Any],
+    ) -> Checkpoint:
+        """Return the checkpoint of a training, which its rows and settings tell from others.
+
+        Example:
+            >>> Checkpoint.of("a.ckpt", np.zeros((2, 1)), np.array([0, 1]), {"flows": 3}).path.name
+            'a.ckpt'
+
+        Raises:
+            InvalidInput: the folder of the file does not exist.
+        """
+        if not Path(path).absolute().parent.is_dir():
+            raise InvalidInput(f"'checkpoint' must be in a folder that exists. Got '{path}'.")
+        digest = hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode())
+        digest.update(repr(X.shape).encode())
+        digest.update(np.ascontiguousarray(X).tobytes())
+        digest.update(np.ascontiguousarray(y, dtype=np.int64).tobytes())
+        return cls(path=Path(path), fingerprint=digest.hexdigest())
+
+    def write(self, latest: Arrays, best: Arrays, notes: Mapping[str, Any]) -> None:
+        """Replace the file as a whole: a reader sees the old one or the new one.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from safetensors.numpy import save
+
+        arrays = {f"latest.{name}": array for name, array in latest.items()}
+        arrays |= {f"best.{name}": array for name, array in best.items()}
+        about = {"format": FORMAT, "fingerprint": self.fingerprint, "notes": json.dumps(notes)}
+        temporary = self.path.with_name(f".{self.path.name[:40]}.{secrets.token_hex(4)}.tmp")
+        try:
+            temporary.write_bytes(save(arrays, metadata=about))
+            os.replace(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def read(self) -> tuple[Arrays, Arrays, dict[str, Any]] | None:
+        """Return latest state, best state and notes; None where there is no file yet.
+
+        Raises:
+            InvalidInput: the file is no checkpoint, or that of another training.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        if not self.path.exists():
+            return None
+        try:
+            with safe_open(self.path, framework="numpy") as file:
+                about = file.metadata() or {}
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            notes = json.loads(about["notes"])
+        except (SafetensorError, OSError, ValueError, KeyError):
+            about, arrays, notes = {}, {}, {}
+        if about.get("format") != FORMAT:
+            raise InvalidInput(
+                f"'checkpoint' must be a file that a training wrote, or a new one. "
+                f"'{self.path}' is something else: give another name."
+            )
+        if about.get("fingerprint") != self.fingerprint:
+            raise InvalidInput(
+                f"'checkpoint' must belong to this training. '{self.path}' is that of other rows "
+                "or settings: give another name, or delete it."
+            )
+        parts = [
+            {
+                name.removeprefix(prefix): array
+                for name, array in arrays.items()
+                if name.startswith(prefix)
+            }
+            for prefix in ("latest.", "best.")
+        ]
+        return parts[0], parts[1], notes

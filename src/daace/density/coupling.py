@@ -1,0 +1,255 @@
+"""Affine coupling layers in numpy: from data to noise and back, log-determinant, gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from daace._typing import BoolArray, FloatArray, IntArray
+from daace.density.base import Pullback
+
+#: Bound of s: a layer stretches a feature at most e^2-fold, so that no input overflows.
+BOUND = 2.0
+
+#: Numbers of one activation worked on at once: 1 MB stays in the cache.
+BLOCK = 131_072
+
+#: Bytes that are kept for the gradient; of more rows it computes the activations again.
+TAPE = 256 * 2**20
+
+
+class Step(NamedTuple):
+    """What the gradient needs of one layer: numbers for b, and which ReLU units were active."""
+
+    stretch: FloatArray
+    stretched: FloatArray
+    slope: FloatArray
+    active: list[BoolArray]
+
+
+class Workspace(NamedTuple):
+    """Arrays that all layers write to: the features a, and the hidden layers in turns.
+
+    The views exist once: with few rows, to make them again would take longer than to use them.
+    """
+
+    inputs: FloatArray
+    a: FloatArray
+    hidden: tuple[tuple[FloatArray, FloatArray], ...]  # with and without the constant 1, for biases
+
+
+@dataclass(frozen=True, eq=False)
+class CouplingFlow:
+    """Class-conditional map z = f(x | y) that makes every class standard normal.
+
+    Layer l parts the features, in its own order, into a and b, keeps a and maps b:
+
+        z_b = e^s x_b + t,   (r, t) = network_l(a, one-hot y),   s = r / (1 + |r| / 2)
+
+    so `log p(x | y) = log N(f(x | y); 0, I) + sum of all s`. Its inverse is as cheap:
+    `x_b = (z_b - t) e^-s`. The networks have ReLU units. Inside, arrays have one line per feature
+    and one column per row of data: to part the features is then to copy lines.
+
+    Attributes:
+        orders: order of the features in each layer, first a, then b, shape `(flows, n)`.
+        weights: of each linear map of the networks, shape `(flows, outputs, inputs)`; the first
+            takes a and the one-hot class, the last gives r and t.
+        biases: of each linear map, shape `(flows, outputs)`.
+        classes: how many.
+
+    Raises:
+        ValueError: the shapes do not fit together, or an order is none.
+
+    Example:
+        >>> flow = CouplingFlow(
+        ...     orders=np.array([[1, 0]]),
+        ...     weights=(np.ones((1, 4, 3)), np.full((1, 2, 4), 0.1)),
+        ...     biases=(np.zeros((1, 4)), np.zeros((1, 2))),
+        ...     classes=2,
+        ... )
+        >>> x, y = np.array([[0.5, 2.0]]), np.array([1])
+        >>> flow.inverse(flow.forward(x, y), y).round(12).tolist()
+        [[0.5, 2.0]]
+    """
+
+    orders: IntArray
+    weights: tuple[FloatArray, ...]
+    biases: tuple[FloatArray, ...]
+    classes: int
+    _parts: list[tuple[IntArray, IntArray]] = field(init=False, repr=False)
+    _maps: list[list[FloatArray]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.orders.ndim != 2 or any(weight.ndim != 3 for weight in self.weights):
+            raise ValueError("the orders must have two dimensions, the weights three")
+        flows, n = self.orders.shape
+        kept, hidden, depth = n // 2, self.weights[0].shape[1], len(self.weights)
+        inputs = [kept + self.classes, *[hidden] * (depth - 1)]
+        outputs = [*[hidden] * (depth - 1), 2 * (n - kept)]
+        for weight, bias, *size in zip(self.weights, self.biases, outputs, inputs, strict=True):
+            if weight.shape != (flows, *size) or bias.shape != weight.shape[:2]:
+                raise ValueError(
+                    f"a linear map has shapes {weight.shape} and {bias.shape}, "
+                    f"not {(flows, *size)} and {(flows, size[0])}"
+                )
+        if depth < 2 or (np.sort(self.orders, axis=1) != np.arange(n)).any():
+            raise ValueError("a network has no hidden layer, or an order of features is none")
+        # A bias is the weight of a constant 1: one product does all. The one-hot class sums to 1.
+        first = self.weights[0].copy()
+        first[:, :, kept:] += self.biases[0][:, :, None]
+        others = zip(self.weights[1:], self.biases[1:], strict=True)
+        maps = [first, *(np.concatenate([w, b[:, :, None]], axis=2) for w, b in others)]
+        object.__setattr__(self, "_maps", [[m[flow] for m in maps] for flow in range(flows)])
+        object.__setattr__(self, "_parts", [(order[:kept], order[kept:]) for order in self.orders])
+
+    @property
+    def features(self) -> int:
+        """How many features x has."""
+        return int(self.orders.shape[1])
+
+    @property
+    def units(self) -> int:
+        """How many units a hidden layer has."""
+        return int(self.weights[0].shape[1])
+
+    def forward(self, X: FloatArray, y: IntArray) -> FloatArray:
+        """Return z = f(x | y) of each row, given its class index."""
+        return self._map_rows(X, y, back=False)
+
+    def inverse(self, Z: FloatArray, y: IntArray) -> FloatArray:
+        """Return the x of each row with f(x | y) = z, given its class index."""
+        return self._map_rows(Z, y, back=True)
+
+    def log_density(self, X: FloatArray) -> FloatArray:
+        """Return `L[i, k] = log p(x_i | y=k)`, shape `(rows, classes)`."""
+        result = np.empty((len(X), self.classes))
+        for part in self._blocks(len(X), self.classes):
+            result[part] = self._evaluate(X[part], None)[0]
+        return result
+
+    def log_density_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        """Return log p(x | y) and its pullback, the gradient of `sum_k W[i, k] L[i, k]`."""
+        result = np.empty((len(X), self.classes))
+        size = len(self.orders) * (len(self.weights) - 1) * self.units + 24 * self.orders.size
+        keep = size * self.classes * len(X) <= TAPE
+        kept: list[tuple[slice, FloatArray | None, list[Step]]] = []
+        for part in self._blocks(len(X), self.classes):
+            steps: list[Step] = []
+            result[part], z = self._evaluate(X[part], steps if keep else None)
+            kept.append((part, z if keep else None, steps))
+
+        def pullback(W: FloatArray) -> FloatArray:
+            gradient = np.empty((len(X), self.features))
+            for part, noise, steps in kept:
+                z, tape = noise, steps
+                if z is None:
+                    tape = []
+                    z = self._evaluate(X[part], tape)[1]
+                gradient[part] = self._pull_back(W[part], z, tape)
+            return gradient
+
+        return result, pullback
+
+    def _blocks(self, rows: int, per_row: int) -> Iterator[slice]:
+        # At least 256 columns: products with fewer spend their time on loading the weights.
+        step = max(1, max(256, BLOCK // self.units) // per_row)
+        return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
+
+    def _evaluate(self, X: FloatArray, tape: list[Step] | None) -> tuple[FloatArray, FloatArray]:
+        """Return log p(x | y), and z with one column per class and row; fill the tape."""
+        rows, n = X.shape
+        z = np.repeat(X.T[:, None], self.classes, axis=1).reshape(n, -1)
+        space = self._workspace(np.repeat(np.arange(self.classes), rows))
+        log_density = np.full(self.classes * rows, -0.5 * n * np.log(2 * np.pi))
+        for flow, (_, b) in enumerate(self._parts):
+            active: list[BoolArray] | None = None if tape is None else []
+            out = self._network(flow, z, space, active)
+            raw, shift = out[: len(b)], out[len(b) :]
+            damping = damp(raw)
+            scale = np.divide(raw, damping, out=raw)
+            log_density += np.add.reduce(scale, axis=0)
+            stretch = np.exp(scale, out=scale)
+            stretched = z[b]
+            stretched *= stretch
+            z[b] = shift + stretched
+            if tape is not None and active is not None:
+                damping *= damping
+                slope = np.divide(1.0, damping, out=damping)  # ds/dr
+                tape.append(Step(stretch, stretched, slope, active))
+        log_density -= 0.5 * np.einsum("ij,ij->j", z, z)
+        return log_density.reshape(self.classes, rows).T, z
+
+    def _pull_back(self, W: FloatArray, z: FloatArray, tape: list[Step]) -> FloatArray:
+        """Return the gradient of `sum_k W[i, k] L[i, k]`, from the last layer to the first."""
+        w = np.ascontiguousarray(W.T).reshape(-1)
+        g = -w * z
+        for flow in range(len(tape) - 1, -1, -1):
+            stretch, stretched, slope, active = tape[flow]
+            a, b = self._parts[flow]
+            g_b = g[b]
+            g_out = np.empty((2 * len(b), len(w)))
+            g_raw = np.multiply(g_b, stretched, out=g_out[: len(b)])
+            g_raw += w
+            g_raw *= slope
+            g_out[len(b) :] = g_b
+            for weight, on in zip(reversed(self.weights[1:]), reversed(active), strict=True):
+                g_out = weight[flow].T @ g_out
+                g_out *= on
+            g[a] += self.weights[0][flow, :, : len(a)].T @ g_out
+            g_b *= stretch
+            g[b] = g_b
+        gradient: FloatArray = g.reshape(len(g), self.classes, -1).sum(axis=1).T
+        return gradient
+
+    def _map_rows(self, X: FloatArray, y: IntArray, *, back: bool) -> FloatArray:
+        """Map each row under its own class, towards the noise or back."""
+        result = np.empty((len(X), self.features))
+        flows = range(len(self.orders))
+        for part in self._blocks(len(X), 1):
+            x = np.array(X[part].T, order="C")
+            space = self._workspace(y[part])
+            for flow in reversed(flows) if back else flows:
+                b = self._parts[flow][1]
+                out = self._network(flow, x, space, None)
+                scale = out[: len(b)] / damp(out[: len(b)])
+                shift = out[len(b) :]
+                x[b] = (x[b] - shift) * np.exp(-scale) if back else x[b] * np.exp(scale) + shift
+            result[part] = x.T
+        return result
+
+    def _workspace(self, y: IntArray) -> Workspace:
+        """Return room for as many columns as there are classes given."""
+        kept = self.features // 2
+        inputs = np.zeros((kept + self.classes, len(y)))
+        inputs[kept + y, np.arange(len(y))] = 1.0
+        both = np.empty((2, self.units + 1, len(y)))
+        both[:, -1] = 1.0
+        return Workspace(inputs, inputs[:kept], tuple((h, h[:-1]) for h in both))
+
+    def _network(
+        self, flow: int, x: FloatArray, space: Workspace, active: list[BoolArray] | None
+    ) -> FloatArray:
+        """Return r and t, one below the other; append which units are active."""
+        *maps, last = self._maps[flow]
+        x.take(self._parts[flow][0], axis=0, out=space.a, mode="clip")  # 'raise' takes a detour
+        values = space.inputs
+        for j, weight in enumerate(maps):
+            extended, h = space.hidden[j % 2]
+            np.matmul(weight, values, out=h)
+            np.maximum(h, 0.0, out=h)
+            if active is not None:
+                active.append(h > 0)
+            values = extended
+        out: FloatArray = last @ values
+        return out
+
+
+def damp(raw: FloatArray) -> FloatArray:
+    """Return 1 + |r| / 2, by which r is divided to keep s within its bound."""
+    damping = np.abs(raw)
+    damping *= 1 / BOUND
+    damping += 1.0
+    return damping

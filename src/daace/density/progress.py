@@ -1,0 +1,51 @@
+"""A progress bar for work that takes minutes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Self
+
+
+class Bar:
+    """A bar on stderr with a note, if that is a terminal; nothing in a pipe.
+
+    Args:
+        what: said before the bar.
+        total: steps until it is full.
+        done: steps made before.
+        shown: whether it is wanted.
+
+    Example:
+        >>> with Bar("Training", 3, shown=False) as bar:
+        ...     bar.advance("loss 1.2")
+    """
+
+    def __init__(self, what: str, total: int, *, done: int = 0, shown: bool = True) -> None:
+        self._progress: Any = None
+        if shown and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._progress = Progress(
+                *Progress.get_default_columns()[:-1],
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._progress.add_task(what, total=total, completed=done, note="")
+
+    def advance(self, note: str, *, steps: int = 1) -> None:
+        """Move on by some steps and say how it goes."""
+        if self._progress is not None:
+            self._progress.update(self._task, advance=steps, note=note)
+
+    def __enter__(self) -> Self:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()

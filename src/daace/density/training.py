@@ -1,0 +1,213 @@
+"""The course of a training: learning rate, ways back, stops, checkpoints; whatever is trained."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray
+from daace.density.checkpoint import Arrays, Checkpoint
+from daace.density.progress import Bar
+from daace.exceptions import InvalidInput
+
+#: Epochs without improvement, and by how much the learning rate then falls: the paper's.
+PLATEAU, DECAY = 30, 0.9
+
+#: Worse epochs in a row after which training goes on from the best state: the paper's.
+WORSE = 15
+
+#: Epochs without improvement after which early stopping stops: two plateaus.
+PATIENCE = 60
+
+#: How often a training may begin again with smaller weights when its first epoch overflows, and
+#: how many later epochs in a row may overflow, each at half the learning rate of the one before.
+RESTARTS, OVERFLOWS = 8, 10
+
+#: Seconds between two checkpoints.
+CHECKPOINT_SECONDS = 30.0
+
+COLUMNS = ("epoch", "train_loss", "validation_loss", "learning_rate")
+
+Stopped = Literal["epochs", "early", "time", "interrupted", "overflow"]
+STOPPED: tuple[Stopped, ...] = get_args(Stopped)
+
+
+class Trainee(Protocol):
+    """What can be trained."""
+
+    def begin(self, shrink: float) -> None:
+        """Start with the initial weights times `shrink`."""
+
+    def epoch(self, number: int, learning_rate: float) -> float:
+        """Make one pass over the rows; return the mean loss, NaN where it overflows."""
+
+    def validate(self) -> float | None:
+        """Return the loss of the validation rows, if there are any."""
+
+    def state(self) -> Arrays:
+        """Return a copy of all that training changes."""
+
+    def restore(self, state: Arrays) -> None:
+        """Go back to a state."""
+
+
+class Move(StrEnum):
+    """What to do after an epoch."""
+
+    KEEP = "keep the state"
+    GO_ON = "go on"
+    REVERT = "revert to the best state"
+    STOP = "stop"
+    GIVE_UP = "give up"
+
+
+ENDS: dict[Move, Stopped] = {Move.STOP: "early", Move.GIVE_UP: "overflow"}
+
+
+@dataclass(kw_only=True)
+class Schedule:
+    """Decides by the losses; holds numbers only, so that a checkpoint can hold it.
+
+    What counts is the loss of the validation rows if there are any, else that of the batches.
+
+    Attributes:
+        learning_rate: of the next epoch.
+        best: lowest loss so far.
+        since_best, since_decay, since_revert: epochs since then.
+        overflows: epochs in a row whose loss was not finite.
+        history: one line per epoch, see `COLUMNS`.
+
+    Example:
+        >>> schedule = Schedule(learning_rate=0.1)
+        >>> [schedule.record(loss, None).name for loss in (3.0, 2.0, 2.5)]
+        ['KEEP', 'KEEP', 'GO_ON']
+    """
+
+    learning_rate: float
+    best: float = math.inf
+    since_best: int = 0
+    since_decay: int = 0
+    since_revert: int = 0
+    overflows: int = 0
+    history: list[list[float]] = field(default_factory=list)
+
+    @property
+    def epochs(self) -> int:
+        """Epochs so far."""
+        return len(self.history)
+
+    def record(self, train_loss: float, validation_loss: float | None) -> Move:
+        """Note the losses of an epoch, adapt the learning rate, and say what to do."""
+        shown = math.nan if validation_loss is None else validation_loss
+        self.history.append([self.epochs + 1, train_loss, shown, self.learning_rate])
+        loss = train_loss if validation_loss is None else validation_loss
+        if not (math.isfinite(train_loss) and math.isfinite(loss)):
+            self.overflows += 1
+            self.learning_rate *= 0.5
+            return Move.GIVE_UP if self.overflows >= OVERFLOWS else Move.REVERT
+        self.overflows = 0
+        if loss < self.best:
+            self.best = loss
+            self.since_best = self.since_decay = self.since_revert = 0
+            return Move.KEEP
+        self.since_best += 1
+        self.since_decay += 1
+        self.since_revert += 1
+        if self.since_decay >= PLATEAU:
+            self.learning_rate *= DECAY
+            self.since_decay = 0
+        if validation_loss is not None and self.since_best >= PATIENCE:
+            return Move.STOP
+        if self.since_revert >= WORSE:
+            self.since_revert = 0
+            return Move.REVERT
+        return Move.GO_ON
+
+
+def train(
+    trainee: Trainee,
+    *,
+    learning_rate: float,
+    epochs: int,
+    time_limit: float | None = None,
+    progress: bool = False,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[Schedule, Stopped]:
+    """Train until something ends it, and leave the trainee in its best state.
+
+    Args:
+        trainee: what to train.
+        learning_rate: to begin with.
+        epochs: largest number of passes.
+        time_limit: seconds after which no new epoch begins.
+        progress: show a bar.
+        checkpoint: where to write the state to, and to go on from.
+
+    Raises:
+        InvalidInput: the first epoch overflows whatever the initial weights.
+        KeyboardInterrupt: it came before the end of the first epoch; later it only ends training.
+    """
+    began = saved = time.monotonic()
+    schedule, best = Schedule(learning_rate=learning_rate), Arrays()
+    snapshot = None if checkpoint is None else checkpoint.read()
+    if snapshot is not None:
+        state, best, notes = snapshot
+        schedule = Schedule(**notes)
+        trainee.restore(state)
+    stopped: Stopped = "epochs"
+    try:
+        with Bar("Training", epochs, done=schedule.epochs, shown=progress) as bar:
+            while schedule.epochs < epochs and stopped == "epochs":
+                if best and time_limit is not None and time.monotonic() - began >= time_limit:
+                    stopped = "time"
+                    break
+                losses = _losses(trainee, schedule, first=not best)
+                move = schedule.record(*losses)
+                if move is Move.KEEP:
+                    best = trainee.state()
+                elif move is not Move.GO_ON:
+                    trainee.restore(best)
+                    stopped = ENDS.get(move, stopped)
+                bar.advance(f"loss {losses[0]:.3f}, best {schedule.best:.3f}")
+                if checkpoint is not None:
+                    snapshot = trainee.state(), best, asdict(schedule)
+                    if time.monotonic() - saved >= CHECKPOINT_SECONDS:
+                        checkpoint.write(*snapshot)
+                        saved = time.monotonic()
+    except KeyboardInterrupt:
+        if not best:
+            raise
+        stopped = "interrupted"
+    if checkpoint is not None and snapshot is not None:
+        checkpoint.write(*snapshot)
+    trainee.restore(best)
+    return schedule, stopped
+
+
+def _losses(trainee: Trainee, schedule: Schedule, *, first: bool) -> tuple[float, float | None]:
+    """Make an epoch; if it is the first and overflows, make it again with smaller weights."""
+    for attempt in range(1, RESTARTS + 1):
+        loss = trainee.epoch(schedule.epochs, schedule.learning_rate)
+        validation = trainee.validate()
+        counted = loss if validation is None else validation
+        if not first or (math.isfinite(loss) and math.isfinite(counted)):
+            return loss, validation
+        trainee.begin(0.5**attempt)
+    raise InvalidInput(
+        f"'learning_rate' must be small enough for this table. With {schedule.learning_rate:g} "
+        f"the first epoch overflowed {RESTARTS} times: lower it, or clip the table's outliers."
+    )
+
+
+def history_frame(history: list[list[float]] | FloatArray) -> pd.DataFrame:
+    """Return one line per epoch: number, losses in nats per row, learning rate."""
+    values = np.asarray(history, dtype=np.float64)
+    if values.shape[1:] == (3,):  # as a model file has it, where nothing was held out
+        values = np.insert(values, 2, np.nan, axis=1)
+    return pd.DataFrame(values, columns=list(COLUMNS)).astype({"epoch": np.int64})

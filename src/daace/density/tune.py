@@ -1,0 +1,375 @@
+"""Settings of RealNVP by Bayesian optimisation of the cross-validated log-likelihood."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daace._checks import check_choice, check_integer, check_number
+from daace._typing import IntArray
+from daace.data.table import Standardizer, Table
+from daace.density.base import ConditionalDensity
+from daace.density.checkpoint import Checkpoint
+from daace.density.progress import Bar
+from daace.density.realnvp import RealNVP, import_torch
+from daace.exceptions import InvalidInput, MissingDependency
+
+TUNED = ("learning_rate", "weight_decay", "hidden", "layers", "flows", "noise")
+
+STUDY = "realnvp"
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What a search for settings found.
+
+    Attributes:
+        best: an unfitted flow with the best settings.
+        score: its mean held-out log p(x, y), in nats per standardised row.
+        trials: one line per trial: state, score, folds, seconds and settings, in order of trial.
+    """
+
+    best: RealNVP
+    score: float
+    trials: pd.DataFrame
+
+
+def tune_realnvp(
+    table: Table,
+    *,
+    trials: int = 50,
+    folds: int = 10,
+    epochs: int = 500,
+    early_stopping: bool = True,
+    max_noise: float = 0.3,
+    storage: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
+    time_limit: float | None = None,
+    progress: bool = False,
+    seed: int = 0,
+) -> Tuning:
+    """Search the paper's space of settings for the highest cross-validated log-likelihood.
+
+    Learning rate 1e-4..5e-3 and weight decay 1e-4..1e-2 (uniform), hidden 2..10, layers 1..5,
+    flows 1..10, noise 0.01..`max_noise` (log-uniform), by Optuna's tree-structured Parzen
+    estimator. The default settings are the first trial. A trial whose mean over the folds so far
+    lies below the median of the others at that fold is given up.
+
+    Args:
+        table: rows with their class.
+        trials: how many settings to try in all, those in `storage` included.
+        folds: of the cross-validation; each class is spread evenly over them.
+        epochs, early_stopping: of each training.
+        max_noise: largest noise; the paper takes 0.5 for EQI.
+        storage: SQLite file with the trials; a search that was stopped goes on from it.
+        n_jobs: trials at the same time, each in its own process. With more than one, which
+            settings are tried depends on which trial ends first.
+        time_limit: seconds after which no new trial begins.
+        progress: show a bar on stderr, if that is a terminal.
+        seed: of folds, trainings and the search.
+
+    Returns:
+        The best settings, as an unfitted `RealNVP`, and a frame of all trials. An interrupt
+        (Ctrl-C) returns what was found so far.
+
+    Raises:
+        MissingDependency: torch or optuna is not installed.
+        InvalidInput: a setting is out of range, or `storage` is of another search.
+
+    Example:
+        `daace.tune_realnvp(table, trials=20, folds=5, storage="tune.db").best.fit(table)`
+    """
+    optuna = import_optuna()
+    import_torch()
+    check_integer("trials", trials, at_least=1)
+    check_integer("folds", folds, at_least=2)
+    check_number("max_noise", max_noise, above=0.01)
+    check_integer("n_jobs", n_jobs, at_least=1)
+    if time_limit is not None:
+        check_number("time_limit", time_limit, above=0)
+    check_choice("progress", progress, (True, False))
+    began = time.monotonic()
+    base = RealNVP(epochs=epochs, early_stopping=early_stopping, seed=seed)
+    search = Search(table, folds, base, max_noise, seed)
+    search.check()
+    with _quiet(optuna), _place(storage, n_jobs) as place:
+        study = search.open(place)
+        done = len(_finished(study))
+        with Bar("Tuning", trials, done=done, shown=progress) as bar:
+            try:
+                for _ in _run(search, study, place, range(done, trials), n_jobs):
+                    finished = _finished(study)
+                    bar.advance(_note(study), steps=len(finished) - done)
+                    done = len(finished)
+                    if time_limit is not None and time.monotonic() - began >= time_limit:
+                        break
+            except KeyboardInterrupt:
+                if not _scored(study):
+                    raise
+                warnings.warn(
+                    f"The search was interrupted after {done} of {trials} trials: "
+                    "the best settings so far are returned.",
+                    stacklevel=2,
+                )
+        if not _scored(study):
+            raise InvalidInput(
+                "No trial gave a score: every training overflowed. Clip the table's outliers."
+            )
+        return Tuning(search.density(study.best_params), float(study.best_value), _frame(study))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What all trials share; it travels to the processes that run them."""
+
+    table: Table
+    folds: int
+    base: RealNVP
+    max_noise: float
+    seed: int
+
+    def check(self) -> None:
+        """Raise `InvalidInput` where the table cannot be standardised fold by fold."""
+        if not isinstance(self.table, Table):
+            raise InvalidInput(
+                f"'table' must be a daace.Table. Got {type(self.table).__name__}: "
+                "make one with daace.Table.from_frame(frame, target=...)."
+            )
+        for train, _ in self.splits():
+            Standardizer.fit(train.X, features=train.features)
+
+    def splits(self) -> Iterator[tuple[Table, Table]]:
+        """Yield the rows to train on and those to score, fold by fold."""
+        fold_of = spread_folds(self.table, self.folds, rng=np.random.default_rng(self.seed))
+        for fold in range(self.folds):
+            inside = fold_of == fold
+            yield self.table.take(np.flatnonzero(~inside)), self.table.take(np.flatnonzero(inside))
+
+    def open(self, place: str | None) -> Any:
+        """Return the study at a place, new or begun before.
+
+        Raises:
+            InvalidInput: it holds the trials of another search.
+        """
+        optuna = import_optuna()
+        settings = self.base.settings() | {"folds": self.folds, "max_noise": self.max_noise}
+        y = np.searchsorted(self.table.classes, self.table.y)
+        mark = Checkpoint.of("", self.table.X, y, settings).fingerprint
+        try:
+            study = optuna.create_study(
+                storage=place,
+                study_name=STUDY,
+                load_if_exists=True,
+                direction="maximize",
+                pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
+            )
+        except Exception as error:
+            raise InvalidInput(
+                f"'storage' must be a file of Optuna's trials, or a new one. Got {place!r} "
+                f"({type(error).__name__}): give another name."
+            ) from None
+        known = study.user_attrs.get("fingerprint")
+        if known is None:
+            study.set_user_attr("fingerprint", mark)
+            study.enqueue_trial({name: getattr(self.base, name) for name in TUNED})
+        elif known != mark:
+            raise InvalidInput(
+                "'storage' must belong to this search. It holds trials of other rows or settings: "
+                "give another name, or delete it."
+            )
+        return study
+
+    def density(self, settings: dict[str, Any]) -> RealNVP:
+        """Return an unfitted flow with these settings and those that all trials share."""
+        return RealNVP(**{**self.base.settings(), **settings})
+
+    def score(self, trial: Any) -> float:
+        """Return the mean held-out log p(x, y) over the folds; give up early where it is low."""
+        settings = {
+            "learning_rate": trial.suggest_float("learning_rate", 1e-4, 5e-3),
+            "weight_decay": trial.suggest_float("weight_decay", 1e-4, 1e-2),
+            "hidden": trial.suggest_int("hidden", 2, 10),
+            "layers": trial.suggest_int("layers", 1, 5),
+            "flows": trial.suggest_int("flows", 1, 10),
+            "noise": trial.suggest_float("noise", 0.01, self.max_noise, log=True),
+        }
+        total, rows = 0.0, 0
+        for fold, (train, test) in enumerate(self.splits()):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # that a trial goes wrong is a low score
+                    density = self.density(settings).fit(train)
+            except InvalidInput:  # the table was checked: this is an overflow
+                raise import_optuna().TrialPruned from None
+            if density.stopped_ == "interrupted":
+                raise KeyboardInterrupt
+            total += len(test) * mean_log_joint(density, test, self.table)
+            rows += len(test)
+            trial.report(total / rows, fold)
+            if fold < self.folds - 1 and trial.should_prune():
+                raise import_optuna().TrialPruned
+        return total / rows
+
+
+def write_settings(path: str | os.PathLike[str], found: Tuning) -> None:
+    """Write the best settings as JSON, for `read_settings`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    content = {
+        "density": RealNVP.kind,
+        "settings": found.best.settings(),
+        "score": found.score,
+        "trials": len(found.trials),
+    }
+    Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def read_settings(path: str | os.PathLike[str]) -> RealNVP:
+    """Return an unfitted flow with the settings in a file.
+
+    Raises:
+        InvalidInput: the file holds none, or wrong ones.
+        OSError: the file cannot be read.
+    """
+    data = Path(path).read_bytes()
+    try:
+        settings = json.loads(data)["settings"]
+        return RealNVP(**{str(name): value for name, value in settings.items()})
+    except InvalidInput as error:
+        raise InvalidInput(f"'{path}' holds wrong settings: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidInput(
+            f"'{path}' must hold the settings of a realnvp, as 'daace tune' writes them."
+        ) from None
+
+
+def mean_log_joint(density: ConditionalDensity, test: Table, whole: Table) -> float:
+    """Return the mean log p(x, y) of rows, in the standardised units of the whole table.
+
+    A fold has its own standardisation; in common units folds can be averaged.
+    """
+    joint = density.log_joint(density.to_model(test.to_frame()))
+    y = np.searchsorted(density.classes_, test.y)
+    units = np.log(density.standardizer_.scale / whole.X.std(axis=0)).sum()
+    return float(joint[np.arange(len(y)), y].mean() - units)
+
+
+def spread_folds(table: Table, folds: int, *, rng: np.random.Generator) -> IntArray:
+    """Return the fold of each row: at random, each class spread evenly.
+
+    Raises:
+        InvalidInput: a class has too few rows for that.
+    """
+    fold_of = np.empty(len(table), dtype=np.intp)
+    offset = 0  # so that the first folds do not get the remainder of every class
+    for label in table.classes:
+        members = rng.permutation(np.flatnonzero(table.y == label))
+        if len(members) < 4:
+            raise InvalidInput(
+                f"Every class must have at least 4 rows to be tuned on. Got {len(members)} of "
+                f"'{label}': drop this class or merge it with another."
+            )
+        fold_of[members] = (offset + np.arange(len(members))) % folds
+        offset += len(members)
+    return fold_of
+
+
+def import_optuna() -> Any:
+    """Return optuna, or say how to get it."""
+    try:
+        import optuna
+    except ModuleNotFoundError:
+        raise MissingDependency("tune_realnvp needs optuna: pip install 'daace[tune]'.") from None
+    return optuna
+
+
+def _run(
+    search: Search, study: Any, place: str | None, numbers: range, n_jobs: int
+) -> Iterator[None]:
+    """Run trials one by one or in processes; yield after each."""
+    if n_jobs == 1:
+        for number in numbers:
+            _run_one(search, study, number)
+            yield
+        return
+    from joblib import Parallel, delayed
+
+    workers = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered")
+    yield from workers(delayed(_run_elsewhere)(search, place, number) for number in numbers)
+
+
+def _run_one(search: Search, study: Any, number: int) -> None:
+    # Each trial has its own seed: a search that goes on does not repeat its first draws.
+    seed = np.random.SeedSequence([search.seed, number]).generate_state(1)[0]
+    study.sampler = import_optuna().samplers.TPESampler(seed=int(seed))
+    study.optimize(search.score, n_trials=1)
+
+
+def _run_elsewhere(search: Search, place: str, number: int) -> None:
+    with _quiet(import_optuna()):
+        _run_one(search, search.open(place), number)
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Keep Optuna from a line per trial on stderr."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+@contextmanager
+def _place(storage: str | os.PathLike[str] | None, n_jobs: int) -> Iterator[str | None]:
+    """Give the address of the trials: a file, a temporary one for processes to share, or none."""
+    if storage is not None:
+        yield f"sqlite:///{Path(storage).resolve()}"
+    elif n_jobs == 1:
+        yield None
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield f"sqlite:///{Path(folder) / 'trials.db'}"
+
+
+def _finished(study: Any) -> list[Any]:
+    """Return the trials that count: scored or given up, but none that was cut off."""
+    trials = study.get_trials(deepcopy=False)
+    return [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
+
+
+def _scored(study: Any) -> bool:
+    return any(trial.state.name == "COMPLETE" for trial in _finished(study))
+
+
+def _note(study: Any) -> str:
+    return f"best log p {study.best_value:.3f}" if _scored(study) else ""
+
+
+def _frame(study: Any) -> pd.DataFrame:
+    lines = [
+        {
+            "trial": trial.number,
+            "state": trial.state.name.lower(),
+            "score": trial.value if trial.value is not None else np.nan,
+            "folds": len(trial.intermediate_values),
+            "seconds": trial.duration.total_seconds(),
+            **{name: trial.params.get(name, np.nan) for name in TUNED},
+        }
+        for trial in _finished(study)
+    ]
+    return pd.DataFrame(lines)

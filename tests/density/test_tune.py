@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from daace import load_table, tune_realnvp
+from daace.data.synthetic import draw_table, random_mixture
+from daace.data.table import Table
+from daace.density import tune
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.density.realnvp import RealNVP
+from daace.density.tune import mean_log_joint, read_settings, spread_folds, write_settings
+from daace.exceptions import InvalidInput, MissingDependency
+
+pytest.importorskip("torch", reason="a flow is trained with torch")
+optuna = pytest.importorskip("optuna", reason="settings are searched with optuna")
+
+
+def small() -> Table:
+    rng = np.random.default_rng(0)
+    return draw_table(random_mixture(2, rng=rng), 60, rng=rng)
+
+
+def quick(table: Table | None = None, **changes: Any) -> tune.Tuning:
+    settings: dict[str, Any] = {"trials": 3, "folds": 2, "epochs": 1}
+    return tune_realnvp(small() if table is None else table, **{**settings, **changes})
+
+
+@pytest.fixture
+def by_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Score a flow by its noise, without training: the search itself is on trial."""
+
+    def fit(self: RealNVP, table: Table) -> RealNVP:
+        self.stopped_ = "epochs"
+        return self
+
+    monkeypatch.setattr(RealNVP, "fit", fit)
+    monkeypatch.setattr(
+        tune, "mean_log_joint", lambda density, *_: -abs(np.log(density.noise / 0.05))
+    )
+
+
+def test_it_returns_the_best_settings_and_all_trials() -> None:
+    found = quick()
+    trials = found.trials
+    assert list(trials.columns) == ["trial", "state", "score", "folds", "seconds", *tune.TUNED]
+    assert trials["trial"].tolist() == [0, 1, 2]
+    assert (trials["state"] == "complete").all()
+    assert found.score == trials["score"].max()
+    best = trials.loc[trials["score"].idxmax()]
+    assert all(getattr(found.best, name) == best[name] for name in tune.TUNED)
+    assert (found.best.epochs, found.best.early_stopping) == (1, True)
+    first = trials.iloc[0]
+    assert all(first[name] == getattr(RealNVP(), name) for name in tune.TUNED)
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_the_search_stays_in_the_papers_space_and_gets_better() -> None:
+    found = quick(trials=60, max_noise=0.5)
+    trials = found.trials
+    assert trials["learning_rate"].between(1e-4, 5e-3).all()
+    assert trials["weight_decay"].between(1e-4, 1e-2).all()
+    assert trials["hidden"].between(2, 10).all()
+    assert trials["layers"].between(1, 5).all()
+    assert trials["flows"].between(1, 10).all()
+    assert trials["noise"].between(0.01, 0.5).all()
+    assert found.best.noise == pytest.approx(0.05, rel=0.05)
+    later = trials[trials["trial"] >= 30]
+    assert later["noise"].sub(0.05).abs().median() < 0.03
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_the_same_seed_gives_the_same_trials() -> None:
+    one, two, other = quick(trials=5), quick(trials=5), quick(trials=5, seed=1)
+    columns = list(tune.TUNED)
+    assert one.trials[columns].equals(two.trials[columns])
+    assert not one.trials[columns].equals(other.trials[columns])
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_a_stopped_search_goes_on(tmp_path: Path) -> None:
+    storage = tmp_path / "tune.db"
+    first = quick(trials=4, storage=storage)
+    both = quick(trials=9, storage=storage)
+    whole = quick(trials=9)
+    columns = ["trial", "score", *tune.TUNED]
+    assert len(first.trials) == 4
+    assert both.trials[columns].equals(whole.trials[columns])
+    assert len(quick(trials=2, storage=storage).trials) == 9
+    with pytest.raises(InvalidInput, match=r"'storage' must belong to this search.*delete it\.$"):
+        quick(folds=3, storage=storage)
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_poor_trials_are_given_up() -> None:
+    trials = quick(trials=40, folds=5).trials
+    pruned = trials[trials["state"] == "pruned"]
+    assert len(pruned) > 3
+    assert (pruned["folds"] < 5).all()
+    assert (trials.loc[trials["state"] == "complete", "folds"] == 5).all()
+
+
+def test_a_training_that_overflows_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: RealNVP, table: Table) -> RealNVP:
+        raise InvalidInput("overflow")
+
+    monkeypatch.setattr(RealNVP, "fit", fail)
+    with pytest.raises(InvalidInput, match="No trial gave a score"):
+        quick()
+
+
+def test_an_interrupt_returns_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[int] = []
+
+    def fit(self: RealNVP, table: Table) -> RealNVP:
+        fits.append(1)
+        self.stopped_ = "interrupted" if len(fits) > 4 else "epochs"
+        return self
+
+    monkeypatch.setattr(RealNVP, "fit", fit)
+    monkeypatch.setattr(tune, "mean_log_joint", lambda *_: 1.0)
+    with pytest.warns(UserWarning, match=r"The search was interrupted after 2 of 3 trials"):
+        assert len(quick().trials) == 2
+    with pytest.raises(KeyboardInterrupt):
+        quick()
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_a_time_limit() -> None:
+    assert len(quick(time_limit=1e-9).trials) == 1
+
+
+def test_trials_in_processes(tmp_path: Path) -> None:
+    found = quick(trials=2, n_jobs=2)
+    assert sorted(found.trials["trial"]) == [0, 1]
+    assert found.score == found.trials["score"].max()
+
+
+def test_scores_are_in_the_units_of_the_standardised_table() -> None:
+    table = load_table("iris")
+    network = LinearGaussianNetwork().fit(table)
+    y = np.searchsorted(network.classes_, table.y)
+    joint = network.log_joint(network.to_model(table.to_frame()))[np.arange(150), y]
+    assert mean_log_joint(network, table, table) == pytest.approx(joint.mean(), rel=1e-12)
+    stretched = Table(table.X * 7, table.y, table.features, table.classes)
+    again = LinearGaussianNetwork().fit(stretched)
+    assert mean_log_joint(again, stretched, stretched) == pytest.approx(joint.mean(), rel=1e-9)
+
+
+def test_folds_are_even_in_every_class() -> None:
+    table = load_table("iris")
+    fold_of = spread_folds(table, 7, rng=np.random.default_rng(0))
+    assert np.ptp(np.bincount(fold_of)) <= 1
+    for label in table.classes:
+        assert np.ptp(np.bincount(fold_of[table.y == label])) <= 1
+    few = table.take([0, 1, 2, *range(50, 150)])
+    with pytest.raises(InvalidInput, match=r"at least 4 rows to be tuned on\. Got 3 of 'setosa'"):
+        spread_folds(few, 2, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trials": 0}, r"'trials' must be an integer of at least 1\. Got 0\."),
+        ({"folds": 1}, r"'folds' must be an integer of at least 2\. Got 1\."),
+        ({"epochs": 0}, "'epochs' must be"),
+        ({"max_noise": 0.01}, r"'max_noise' must be a finite number above 0\.01"),
+        ({"n_jobs": 0}, "'n_jobs' must be"),
+        ({"time_limit": -1}, "'time_limit' must be"),
+        ({"progress": "yes"}, "'progress' must be one of True, False"),
+        ({"seed": -1}, "'seed' must be"),
+        ({"table": "iris"}, "'table' must be a daace.Table. Got str"),
+    ],
+)
+def test_wrong_arguments_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        quick(**changes)
+
+
+def test_what_is_no_storage_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"hello, this is no database at all" * 10)
+    with pytest.raises(InvalidInput, match="'storage' must be a file of Optuna's trials"):
+        quick(storage=tmp_path / "x")
+
+
+def test_without_optuna_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingDependency) as error:
+        quick()
+    assert str(error.value) == "tune_realnvp needs optuna: pip install 'daace[tune]'."
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_settings_in_a_file(tmp_path: Path) -> None:
+    found = quick()
+    write_settings(tmp_path / "best.json", found)
+    assert read_settings(tmp_path / "best.json").settings() == found.best.settings()
+    for content in ("", "[]", "{}", '{"settings": 3}', '{"settings": {"size": 3}}'):
+        (tmp_path / "wrong.json").write_text(content)
+        with pytest.raises(InvalidInput, match="must hold the settings of a realnvp"):
+            read_settings(tmp_path / "wrong.json")
+    (tmp_path / "wrong.json").write_text(json.dumps({"settings": {"flows": 0}}))
+    with pytest.raises(InvalidInput, match=r"holds wrong settings: 'flows' must be an integer"):
+        read_settings(tmp_path / "wrong.json")
