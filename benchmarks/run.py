@@ -16,7 +16,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 import daace
-from benchmarks import clgn, geodesic, growth, kde, peers, planners
+from benchmarks import baselines, clgn, geodesic, growth, kde, peers, planners
 
 
 def has(package: str) -> bool:
@@ -45,15 +45,33 @@ def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.Dat
     def against_geodesics() -> pd.DataFrame:
         return pd.DataFrame(geodesic.rows(only=slice(None, None, 1 if full else 3)))
 
+    def all_planners() -> pd.DataFrame:
+        record = Path(__file__).parent / "baselines.csv"
+        if not resume:
+            record.unlink(missing_ok=True)
+        results = baselines.run(record, baselines.TABLES, baselines.STARTS)
+        print(baselines.against_face(results).to_string(float_format="%.4g"))
+        return pd.concat(
+            {goal: baselines.by_planner(group) for goal, group in results.groupby("goal")}
+        )
+
     chosen: dict[str, Callable[[], pd.DataFrame]] = {
         "PathOptimizer against NSGA2": against_nsga2,
         "PathOptimizer against exact geodesics": against_geodesics,
         "Linear Gaussian network against PyBNesian": lambda: pd.DataFrame(clgn.rows(full=full)),
         "Kernel density against scikit-learn": lambda: pd.DataFrame(kde.rows(full=full)),
         "Growth": growth.rows,
+        "Building graphs": baselines.building,
+        "Roadmap against PathOptimizer around walls": lambda: pd.DataFrame(baselines.walls()),
     }
+    if full and real:
+        chosen["All planners"] = all_planners
     if has("dice_ml"):
         chosen["Peers"] = peers.rows
+    if has("zuko"):
+        from benchmarks import flow
+
+        chosen["Flow against zuko"] = lambda: pd.DataFrame(flow.rows(full=full))
     return chosen
 
 
