@@ -19,7 +19,7 @@ print(e.path.iloc[:, :4])  # the waypoints: start first, counterfactual last
 # Some things cannot change, and some only in one direction; the counterfactual shall be sure.
 rules = daace.Constraints(fixed=["mean symmetry"], only_down=["mean area"])
 careful = explainer.explain(case, target="benign", constraints=rules, min_posterior=0.9)
-print(f"\nwith rules: {careful.steps} steps, cost {careful.cost:.2f} instead of {e.cost:.2f}")
+print(f"\nwith rules: {careful.step_count} steps, cost {careful.cost:.2f} instead of {e.cost:.2f}")
 
 # Too much asked? No exception: a status, and what to relax.
 greedy = explainer.explain(case, target="benign", plausibility=4)

@@ -226,6 +226,107 @@ def test_missing_columns_and_bad_values_are_named(run, folder):
         assert err.count("\n") == 1
 
 
+# explain --all, check -----------------------------------------------------------------------------
+
+
+def test_all_rows_go_to_a_file(run):
+    code, out, err = run("explain", "model.daace", "data.csv", "--all", "-o", "answers.csv")
+    assert code == 0
+    assert out.startswith("100 of 100 rows have a way (found 100")
+    assert err == "Answers: answers.csv\n"
+    frame = pd.read_csv("answers.csv")
+    assert frame["row"].tolist() == list(range(100))
+    assert set(frame["target"].head(50)) == {"versicolor"}
+    assert not Path("answers.csv.part").exists()
+
+
+def test_settings_reach_all_rows(run, folder):
+    lines = (folder / "data.csv").read_text().splitlines(keepends=True)
+    (folder / "two.csv").write_text("".join(lines[:3]))
+    code, _, _ = run(
+        "explain", "model.daace", "two.csv", "--all", "-o", "two.jsonl", "--to", "versicolor",
+        "--penalty", "3", "--min-posterior", "0.9", "--plausibility", "-1",
+        "--fixed", "sepal width",
+        "--seed", "2", "--jobs", "1",
+    )  # fmt: skip
+    assert code == 0
+    e = Explanation.from_json(Path("two.jsonl").read_text().splitlines()[1])
+    source = e.provenance
+    assert (source.penalty, source.min_posterior, source.plausibility) == (3.0, 0.9, -1.0)
+    assert (source.seed, list(source.constraints["fixed"])) == (2, ["sepal width"])
+    code, out, _ = run(
+        "explain", "model.daace", "two.csv", "--all", "-o", "two.csv2.csv", "--plausibility", "40"
+    )
+    assert code == 1
+    assert out == "0 of 2 rows have a way (goal_unreachable 2).\n"
+
+
+def test_alternatives_are_in_the_json(run):
+    code, out, _ = run("explain", "model.daace", "data.csv", "--alternatives", "2", "--json", "-")
+    assert code == 0
+    assert Explanation.from_json(out).alternatives
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--all",), "'--all' must go with --output"),
+        (("--all", "-o", "a.csv", "--row", "1"), "'--all' must go without '--row'"),
+        (("--all", "-o", "a.csv", "--html", "b"), "'--all' must go without '--html'"),
+        (("--all", "-o", "a.doc"), "'--output' must end in '.csv', '.parquet', '.jsonl'"),
+        (("--all", "-o", "no/a.csv"), "'no/a.csv': No such file"),
+        (("--all", "-o", "a.csv", "--jobs", "0"), "'--jobs' must be an integer other than 0"),
+        (("--all", "-o", "a.csv", "--backend", "x"), "'--backend' must be one of 'loky'"),
+        (("-o", "a.csv"), "'--output' must go with --all"),
+        (("--alternatives", "-1"), "'--alternatives' must be an integer of at least 0"),
+    ],
+)
+def test_wrong_use_of_all_is_one_sentence(run, arguments, message):
+    code, _, err = run("explain", "model.daace", "data.csv", *arguments)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    Path("a.csv.part").unlink(missing_ok=True)
+
+
+def test_check_says_how_good_a_model_is(run):
+    code, out, err = run("check", "model.daace", "data.csv", "--training", "data.csv",
+                         "--plot", "check.png")  # fmt: skip
+    assert code == 0
+    assert out.startswith("100 rows\nmean log p ")
+    assert "membership AUC    0.500 (0.5: none)" in out
+    assert err == "Plot: check.png\n"
+    assert Path("check.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.filterwarnings("default")  # as in a shell
+def test_check_warns_of_other_rows(run, folder):
+    frame = pd.read_csv(folder / "data.csv")
+    frame["petal length"] += 1.0
+    frame.to_csv(folder / "other.csv", index=False)
+    code, out, err = run("check", "model.daace", "other.csv")
+    assert code == 0
+    assert "rare rows" in out
+    assert err.startswith("Warning: ")
+    assert "less plausible than 99% of what the density expects" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("model.daace", "data.csv", "--target", "id"), "must be a class, not a measurement"),
+        (("model.daace", "data.csv", "--target", "rose"), "and the class. Missing: 'rose'"),
+        (("model.daace", "data.csv", "--plot", "a.doc"), "'--plot' must end in .png, .svg or .pdf"),
+        (("model.daace", "nothing.csv"), "'nothing.csv' must be an existing file"),
+    ],
+)
+def test_wrong_use_of_check_is_one_sentence(run, arguments, message):
+    code, _, err = run("check", *arguments)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
 # fit ----------------------------------------------------------------------------------------------
 
 
@@ -316,7 +417,7 @@ def test_demo_explains_a_case_it_has_not_seen(run):
     assert "Step 2" in out
     assert str(Path("demo.html").resolve()) in err
     page = Path("demo.html").read_text(encoding="utf-8")
-    assert page.count("<img ") == 2
+    assert page.count("<img ") == 4
     assert load_table("breast_cancer").y[DEMO_ROW] == "malignant"
 
 
@@ -376,3 +477,73 @@ def test_a_terminal_sees_that_something_happens(folder):
     os.close(main_end)
     assert "Looking for a way" in seen
     assert json.loads(done.stdout)["status"] == "found"
+
+
+# flows --------------------------------------------------------------------------------------------
+
+
+def test_tune_then_fit_then_explain(run, folder):
+    pytest.importorskip("torch", reason="a flow is trained with torch")
+    pytest.importorskip("optuna", reason="settings are searched with optuna")
+    code, out, err = run(
+        "tune", "data.csv", "--target", "class", "--drop", "id", "--trials", "2", "--folds", "2",
+        "--epochs", "2", "--storage", "tune.db", "-o", "best.json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert out.split()[:3] == ["trial", "score", "seconds"]
+    assert err.startswith("Mean held-out log p ")
+    assert "--settings best.json" in err
+    found = json.loads((folder / "best.json").read_text())
+    assert (found["trials"], found["settings"]["epochs"]) == (2, 2)
+    code, out, err = run(
+        "fit", "data.csv", "--target", "class", "--drop", "id", "--density", "realnvp",
+        "--settings", "best.json", "--checkpoint", "flow.checkpoint", "-o", "flow.daace",
+    )  # fmt: skip
+    assert (code, out) == (0, "")
+    assert err.startswith("Learned 4 features")
+    assert (folder / "flow.checkpoint").exists()
+    density = daace.load(folder / "flow.daace").density
+    assert density.settings() == found["settings"]
+    code, out, _ = run("explain", "flow.daace", "data.csv", "--row", "3", "--plausibility", "-9")
+    assert out.startswith("From 'setosa' to 'versicolor'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--trials", "0"), "'--trials' must be an integer of at least 1. Got 0."),
+        (("--folds", "1"), "'--folds' must be an integer of at least 2. Got 1."),
+        (("--epochs", "0"), "'--epochs' must be an integer of at least 1. Got 0."),
+        (("--jobs", "0"), "'--jobs' must be an integer of at least 1. Got 0."),
+        (("--time-limit", "0"), "'--time-limit' must be a finite number above 0. Got 0.0."),
+        (("--storage", "data.csv"), "'--storage' must be a file of Optuna's trials, or a new one."),
+        (("-o", "no/where.json"), "'no/where.json': No such file or directory."),
+        (("--drop", "size"), "'--drop' must name columns of 'data.csv'. Got 'size'."),
+    ],
+)
+def test_wrong_use_of_tune_is_one_sentence(run, arguments, message):
+    pytest.importorskip("torch", reason="a flow is trained with torch")
+    pytest.importorskip("optuna", reason="settings are searched with optuna")
+    given = ["tune", "data.csv", "--target", "class", "--drop", "id", "-o", "wrong.json"]
+    code, out, err = run(*given, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--settings", "best.json"), "'--settings' must go with --density realnvp. Got 'linear-"),
+        (("--checkpoint", "c"), "'--checkpoint' must go with --density realnvp."),
+        (("--density", "realnvp", "--settings", "data.csv"), "must hold the settings of a realnvp"),
+        (("--density", "realnvp", "--settings", "no.json"), "'no.json': No such file or directory"),
+    ],
+)
+def test_wrong_settings_of_a_flow(run, arguments, message):
+    code, _, err = run(
+        "fit", "data.csv", "--target", "class", "--drop", "id", "-o", "x", *arguments
+    )
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1

@@ -17,9 +17,16 @@ from daace.exceptions import (
     NotFitted,
     PrivacyError,
 )
+from daace.explain.audit import Audit
 from daace.explain.batch import Batch
 from daace.explain.explainer import Explainer, fit, load
 from daace.explain.explanation import Explanation
+from daace.explain.front import ExplanationFront
+from daace.explain.network import Network
+from daace.explain.stability import Stability
+from daace.explain.summary import Summary
+from daace.explain.tradeoff import Tradeoff
+from daace.explain.trust import Check
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
@@ -35,12 +42,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "NSGA2",
+    "Audit",
     "Batch",
+    "Check",
     "ConditionalDensity",
     "Constraints",
     "DaaceError",
     "Explainer",
     "Explanation",
+    "ExplanationFront",
     "Face",
     "GaussianMixture",
     "Goal",
@@ -50,6 +60,7 @@ __all__ = [
     "LinearGaussianNetwork",
     "MissingDependency",
     "ModelFileError",
+    "Network",
     "NotFitted",
     "PathOptimizer",
     "Plan",
@@ -58,9 +69,12 @@ __all__ = [
     "Problem",
     "RealNVP",
     "Roadmap",
+    "Stability",
     "Standardizer",
     "Status",
+    "Summary",
     "Table",
+    "Tradeoff",
     "Wachter",
     "fit",
     "load",

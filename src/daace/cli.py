@@ -10,8 +10,9 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -21,6 +22,8 @@ from daace.explain.files import check_writable, write_atomically
 from daace.explain.registry import available, density_class
 
 if TYPE_CHECKING:
+    from daace.data.table import Table
+    from daace.density.realnvp import RealNVP
     from daace.explain.explanation import Explanation
 
 #: A typical malignant case of breast_cancer, kept out of the fit of the demo.
@@ -37,6 +40,15 @@ ARGUMENTS = {
     "'plausibility' must": "'--plausibility' must",
     "'min_posterior' must": "'--min-posterior' must",
     "'time_limit' must": "'--time-limit' must",
+    "'trials' must": "'--trials' must",
+    "'folds' must": "'--folds' must",
+    "'epochs' must": "'--epochs' must",
+    "'n_jobs' must": "'--jobs' must",
+    "'output' must": "'--output' must",
+    "'backend' must": "'--backend' must",
+    "'alternatives' must": "'--alternatives' must",
+    "'storage' must": "'--storage' must",
+    "'checkpoint' must": "'--checkpoint' must",
 }
 
 #: Remedies that are Python, and what to do in a shell.
@@ -128,13 +140,17 @@ def fit(
         str, typer.Option(help=f"How to learn: one of {quote(available())}.")
     ] = "linear-gaussian",
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    settings: Annotated[
+        Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File from which a stopped training of a realnvp goes on.")
+    ] = None,
     include_rows: Annotated[
         bool, typer.Option("--include-rows", help="Allow a file that holds training rows (kde).")
     ] = False,
 ) -> None:
     """Learn the density of a table and write it to a model file."""
-    from daace.data.catalog import read_frame
-    from daace.data.table import Table
     from daace.explain.explainer import fit as learn
 
     if density not in available():
@@ -145,28 +161,73 @@ def fit(
             "pass --include-rows if whoever reads the file may see them."
         )
     _check_file("--output", output)
-    frame = read_frame(data)
-    unknown = [name for name in drop or [] if name not in frame.columns]
-    if unknown:
-        raise InvalidInput(f"'--drop' must name columns of '{data}'. Got {quote(unknown)}.")
-    frame = frame.drop(columns=drop or [])
-    if target not in frame.columns:
-        raise InvalidInput(
-            f"'--target' must be a column of '{data}': {quote(frame.columns)}. Got '{target}'."
-        )
-    nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
-    if nameless:
-        raise InvalidInput(
-            f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
-            f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
-        )
-    table = Table.from_frame(frame, target=target, name=data.stem)
-    with _busy(f"Learning the density of {len(table)} rows"):
-        explainer = learn(table, density=density)
-        explainer.save(output, include_rows=include_rows)
+    for option, path in (("--settings", settings), ("--checkpoint", checkpoint)):
+        if path is not None and density != "realnvp":
+            raise InvalidInput(f"'{option}' must go with --density realnvp. Got '{density}'.")
+    if checkpoint is not None:
+        _check_file("--checkpoint", checkpoint)
+    table = _read_table(data, target, drop)
+    if density == "realnvp":
+        explainer = learn(table, density=_train(table, settings, checkpoint))
+        explainer.save(output)
+    else:
+        with _busy(f"Learning the density of {len(table)} rows"):
+            explainer = learn(table, density=density)
+            explainer.save(output, include_rows=include_rows)
     _note(
         f"Learned {len(table.features)} features and the classes {quote(table.classes.tolist())} "
         f"from {len(table)} rows: {output}"
+    )
+
+
+@app.command(
+    epilog="Example: daace tune data.csv --target class --trials 50 --storage tune.db -o best.json",
+)
+def tune(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Table with a header: CSV, TSV or parquet.")
+    ],
+    target: Annotated[str, typer.Option(help="Column that holds the class.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the settings, as JSON.")
+    ],
+    trials: Annotated[int, typer.Option(help="How many settings to try in all.")] = 50,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 10,
+    epochs: Annotated[int, typer.Option(help="Longest training, in passes over the rows.")] = 500,
+    storage: Annotated[
+        Path | None, typer.Option(help="File of trials, from which a stopped search goes on.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Trials at the same time.")] = 1,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which no new trial begins.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds, trainings and search.")] = 0,
+) -> None:
+    """Search for the settings with which a realnvp describes a table best."""
+    from daace.density.tune import tune_realnvp, write_settings
+
+    _check_file("--output", output)
+    if storage is not None:
+        _check_file("--storage", storage)
+    found = tune_realnvp(
+        _read_table(data, target, drop),
+        trials=trials,
+        folds=folds,
+        epochs=epochs,
+        storage=storage,
+        n_jobs=jobs,
+        time_limit=time_limit,
+        progress=True,
+        seed=seed,
+    )
+    write_settings(output, found)
+    columns = ["trial", "score", "seconds", "flows", "layers", "hidden"]
+    best = found.trials.sort_values("score", ascending=False).head(5)
+    typer.echo(best[columns].to_string(index=False, float_format="%.3f"))
+    _note(
+        f"Mean held-out log p {found.score:.3f} after {len(found.trials)} trials: {output}; "
+        f"use it with daace fit {data} --target {target} --density realnvp --settings {output}"
     )
 
 
@@ -179,7 +240,9 @@ def explain(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Table with the row; other columns are ignored.")
     ],
-    row: Annotated[int, typer.Option(help="Which row: 0 is the first below the header.")] = 0,
+    row: Annotated[
+        int | None, typer.Option(help="Which row: 0, the first below the header, if left out.")
+    ] = None,
     to: Annotated[
         str | None, typer.Option(help="Class to reach; may be left out if there are two.")
     ] = None,
@@ -199,15 +262,55 @@ def explain(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for the search; none if left out.")
     ] = None,
+    alternatives: Annotated[
+        int, typer.Option(help="How many other ways to look for; they are on the page.")
+    ] = 0,
     html: Annotated[Path | None, typer.Option(help="Write a page with plots.")] = None,
     json: Annotated[
         str | None, typer.Option(help="Write JSON to a file; '-' prints it instead of the text.")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Explain all rows, to the file of --output.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="With --all: .csv, .parquet or .jsonl to write."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="With --all: processes; -1 for all processors.")] = 1,
+    backend: Annotated[
+        str, typer.Option(help="With --all: who runs the processes: loky, dask or ray.")
+    ] = "loky",
 ) -> None:
-    """Say what would have to change in one row of a table, and how to get there."""
+    """Say what would have to change in one row of a table, or in all, and how to get there.
+
+    With --all, a run that was stopped goes on where it was when it is called again.
+    """
     from daace.explain.explainer import load
     from daace.landscape.constraints import Constraints
 
+    rules = Constraints(fixed=fixed) if fixed else None
+    _check_use(every, {"--row": row, "--html": html, "--json": json}, output)
+    if every and output is not None:
+        given: dict[str, Any] = {
+            "penalty": penalty,
+            "plausibility": plausibility,
+            "min_posterior": min_posterior,
+            "constraints": rules,
+        }
+        many = replace(load(model), **{k: v for k, v in given.items() if v is not None})
+        summary = many.explain_file(
+            data,
+            output,
+            target=to,
+            n_jobs=jobs,
+            backend=backend,  # type: ignore[arg-type]  # checked there
+            progress=True,
+            time_limit=time_limit,
+            seed=seed,
+        )
+        typer.echo(str(summary))
+        _note(f"Answers: {output}")
+        raise typer.Exit(0 if summary.found else 1)
     if html is not None:
         _check_file("--html", html)
     if json not in (None, "-"):
@@ -215,17 +318,116 @@ def explain(
     with _busy("Looking for a way"):
         explainer = load(model)
         explanation = explainer.explain(
-            _pick_row(data, row, explainer.density.features_),
+            _pick_row(data, row or 0, explainer.density.features_),
             target=to,
             penalty=penalty,
             plausibility=plausibility,
             min_posterior=min_posterior,
-            constraints=Constraints(fixed=fixed) if fixed else None,
+            constraints=rules,
             seed=seed,
             time_limit=time_limit,
+            alternatives=alternatives,
         )
     _deliver(explanation, html, json)
     raise typer.Exit(0 if explanation.found else 1)
+
+
+@app.command(
+    epilog="Example: daace check model.daace held_out.csv --target class --plot check.png",
+)
+def check(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, from 'daace fit'.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Rows that the model was not fitted on.")
+    ],
+    target: Annotated[
+        str | None, typer.Option(help="Column that holds the class, if it is called otherwise.")
+    ] = None,
+    training: Annotated[
+        Path | None, typer.Option(help="The training rows: are they told apart from the others?")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a plot: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Say how well a model describes rows that it has not seen, and warn if it is weak."""
+    from daace.explain.explainer import load
+
+    if plot is not None:
+        _check_file("--plot", plot)
+        if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+            raise InvalidInput(f"'--plot' must end in .png, .svg or .pdf. Got '{plot.name}'.")
+    explainer = load(model)
+    column = explainer.density.target_ if target is None else target
+    columns = [*explainer.density.features_, column]
+    with _busy("Looking at the rows"):
+        held_out = _read_known(data, column, columns)
+        result = explainer.check(held_out)
+    typer.echo(result.numbers)
+    if training is not None:
+        known = _read_known(training, column, columns)
+        typer.echo(f"membership AUC    {explainer.membership(known, held_out):.3f} (0.5: none)")
+    if plot is not None:
+        result.plot().savefig(plot, dpi=150)
+        _note(f"Plot: {plot}")
+
+
+def _check_use(every: bool, single: dict[str, object], output: Path | None) -> None:
+    """Refuse options for one row beside --all, and the other way round."""
+    if not every:
+        if output is not None:
+            raise InvalidInput("'--output' must go with --all: use --json or --html for one row.")
+        return
+    given = [option for option, value in single.items() if value is not None]
+    if given:
+        raise InvalidInput(f"'--all' must go without {quote(given)}.")
+    if output is None:
+        raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
+    _check_file("--output", output)
+
+
+def _read_known(data: Path, target: str, columns: list[str]) -> Table:
+    """Read the columns of a model, the class included; others are ignored."""
+    from daace.data.catalog import read_frame
+    from daace.data.table import Table
+
+    frame = read_frame(data)
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise InvalidInput(
+            f"'{data}' must have every feature of the model, and the class. "
+            f"Missing: {quote(missing)}."
+        )
+    return Table.from_frame(frame[columns], target=target, name=data.stem)
+
+
+def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
+    from daace.data.catalog import read_frame
+    from daace.data.table import Table
+
+    frame = read_frame(data)
+    unknown = [name for name in drop or [] if name not in frame.columns]
+    if unknown:
+        raise InvalidInput(f"'--drop' must name columns of '{data}'. Got {quote(unknown)}.")
+    frame = frame.drop(columns=drop or [])
+    if target not in frame.columns:
+        raise InvalidInput(
+            f"'--target' must be a column of '{data}': {quote(frame.columns)}. Got '{target}'."
+        )
+    nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
+    if nameless:
+        raise InvalidInput(
+            f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
+            f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
+        )
+    return Table.from_frame(frame, target=target, name=data.stem)
+
+
+def _train(table: Table, settings: Path | None, checkpoint: Path | None) -> RealNVP:
+    """Train a flow with a bar of its own; an interrupt keeps the best state."""
+    from daace.density.realnvp import RealNVP
+    from daace.density.tune import read_settings
+
+    density = RealNVP() if settings is None else read_settings(settings)
+    return density.fit(table, progress=True, checkpoint=checkpoint)
 
 
 def _pick_row(data: Path, row: int, features: Sequence[str]) -> object:

@@ -23,7 +23,7 @@ def test_the_path_begins_with_the_row_verbatim(explanation, malignant):
     row = malignant.loc[499].drop("class")
     assert explanation.path.iloc[0].tolist() == row.tolist()
     assert list(explanation.path.columns) == list(row.index)
-    assert explanation.path.index.tolist() == list(range(explanation.steps + 1))
+    assert explanation.path.index.tolist() == list(range(explanation.step_count + 1))
     pd.testing.assert_series_equal(
         explanation.counterfactual, explanation.path.iloc[-1], check_names=False
     )
@@ -54,7 +54,7 @@ def test_changes_are_ordered_by_size(explanation):
         assert change == after - before
     by_step = sum(
         explanation.changes(step).set_index("feature")["change"]
-        for step in range(1, explanation.steps + 1)
+        for step in range(1, explanation.step_count + 1)
     )
     whole = changes.set_index("feature")["change"]
     assert by_step.reindex(whole.index).to_numpy() == pytest.approx(whole.to_numpy())
@@ -81,7 +81,12 @@ def test_repr_is_one_line(simple):
 
 def test_none_found_is_a_status_not_an_exception(simple):
     e = simple.explain([0.0, 0.0], target="well", plausibility=50)
-    assert (e.found, e.status, e.counterfactual, e.steps) == (False, "goal_unreachable", None, 0)
+    assert (e.found, e.status, e.counterfactual, e.step_count) == (
+        False,
+        "goal_unreachable",
+        None,
+        0,
+    )
     assert e.cost == math.inf
     assert e.posterior == e.profile["posterior"].iloc[0] < 0.01
     assert e.path.iloc[0].to_dict() == {"x1": 0.0, "x2": 0.0}
@@ -180,9 +185,11 @@ def test_damaged_json_is_refused(explanation, damage):
 def test_text_names_outcome_and_steps(explanation):
     text = str(explanation)
     assert text == explanation.describe()
-    assert text.startswith(f"From 'malignant' to 'benign' in {explanation.steps} steps")
+    assert text.startswith(f"From 'malignant' to 'benign' in {explanation.step_count} steps")
     chance = percent(explanation.posterior)
-    assert f"Step {explanation.steps} (counterfactual): {chance} 'benign', more plausible" in text
+    assert (
+        f"Step {explanation.step_count} (counterfactual): {chance} 'benign', more plausible" in text
+    )
     assert "smaller changes" in text
     largest = explanation.changes()["feature"].iloc[0]
     assert largest in text

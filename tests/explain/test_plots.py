@@ -124,3 +124,15 @@ def test_one_class_can_be_drawn(straight):
     e = Explainer(density, planner=straight).explain([3.0, 3.0], target="only")
     assert e.found
     texts(e.plot())
+
+
+def test_the_course_of_a_training_can_be_drawn():
+    from daace.density.training import history_frame
+    from daace.explain.plots import draw_history
+
+    history = history_frame([[1, 3.0, 3.2, 0.1], [2, 2.0, 2.5, 0.1], [3, 1.9, 2.6, 0.09]])
+    words = texts(draw_history(history))
+    assert {"training batches", "held-out rows", "best epoch", "learning rate"} <= set(words)
+    assert draw_history(history).to_svg() == draw_history(history).to_svg()
+    words = texts(draw_history(history.assign(validation_loss=np.nan)))
+    assert "held-out rows" not in words

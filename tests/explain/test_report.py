@@ -52,7 +52,7 @@ def test_the_page_says_it_all(explanation):
 def test_the_page_stands_alone(explanation):
     html = explanation.to_html()
     page = Page(html)
-    assert len(page.links) == 2
+    assert len(page.links) == 4
     assert all(link.startswith("data:image/svg+xml;base64,") for link in page.links)
     assert "script" not in page.tags
     assert "link" not in page.tags
@@ -105,5 +105,5 @@ def test_none_found_says_what_to_relax(simple):
 
 def test_from_json_makes_a_page_without_landscape(explanation):
     page = Page(Explanation.from_json(explanation.to_json()).to_html())
-    assert len(page.links) == 1
+    assert len(page.links) == 3
     assert "How to get there" in page.text

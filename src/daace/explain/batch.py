@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pandas as pd
 
+from daace._checks import check_choice
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
+from daace.explain.backends import BACKENDS, Backend, run_parallel
+from daace.explain.summary import Summary
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal, Posterior
@@ -76,37 +79,68 @@ def solve_rows(
     goal_of: IntArray,
     *,
     seed: int,
+    first: int = 0,
     n_jobs: int = 1,
+    backend: Backend = "loky",
     progress: bool = False,
 ) -> list[Plan]:
-    """Plan a path for each row, in order; the number of processes changes nothing but the time.
+    """Plan a path for each row; the plans are the same for any number of processes.
 
     Args:
         question: what the rows share.
         starts: model-space rows.
         goal_of: number of the goal of each row.
         seed: each row has its own generator, spawned from it.
+        first: number of the first row, where these are part of a longer table.
         n_jobs: processes, as in joblib: -1 means all processors.
+        backend: who runs them.
         progress: show a bar on stderr, if that is a terminal.
     """
-    rngs = np.random.default_rng(seed).spawn(len(starts))
+    check_choice("backend", backend, BACKENDS)
+    rngs = [row_generator(seed, first + row) for row in range(len(starts))]
     parts = [slice(begin, begin + CHUNK) for begin in range(0, len(starts), CHUNK)]
     chunks = [(starts[part], goal_of[part], rngs[part]) for part in parts]
     results: Iterator[list[Plan]]
     if n_jobs == 1 or len(chunks) <= 1:
         results = (question.solve(*chunk) for chunk in chunks)
     else:
-        from joblib import Parallel, delayed
-
         batch = secrets.token_hex(8)
-        workers = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator", max_nbytes=None)
-        results = workers(delayed(_solve_in_worker)(batch, question, *chunk) for chunk in chunks)
+        calls = [(batch, question, *chunk) for chunk in chunks]
+        results = run_parallel(_solve_in_worker, calls, n_jobs=n_jobs, backend=backend)
     plans: list[Plan] = []
-    with _Bar(len(starts), shown=progress and sys.stderr.isatty()) as bar:
+    with Bar(len(starts), shown=progress) as bar:
         for part in results:
             plans += part
             bar.advance(len(part))
     return plans
+
+
+def row_generator(seed: int, row: int) -> np.random.Generator:
+    """Return the generator of a row: `np.random.default_rng(seed).spawn(rows)[row]`."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(row,)))
+
+
+def check_jobs(n_jobs: int | None) -> int:
+    """Return the number of processes; None is one.
+
+    Raises:
+        InvalidInput: it is 0, or no integer.
+    """
+    n_jobs = 1 if n_jobs is None else n_jobs
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise InvalidInput(f"'n_jobs' must be an integer other than 0. Got {n_jobs!r}.")
+    return n_jobs
+
+
+def check_seed(seed: int) -> int:
+    """Return the seed as a plain integer.
+
+    Raises:
+        InvalidInput: it is negative, or no integer.
+    """
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(f"'seed' must be an integer of at least 0. Got {seed!r}.")
+    return int(seed)
 
 
 #: In a worker: the first copy of the question it got, by batch.
@@ -127,12 +161,12 @@ def _solve_in_worker(
     return _kept[batch].solve(starts, goal_of, rngs)
 
 
-class _Bar:
-    """A progress bar on stderr, or nothing."""
+class Bar:
+    """A progress bar on stderr, if that is a terminal, or nothing."""
 
-    def __init__(self, total: int, *, shown: bool) -> None:
+    def __init__(self, total: int | None, *, shown: bool) -> None:
         self._progress: Any = None
-        if shown:
+        if shown and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -146,7 +180,7 @@ class _Bar:
         if self._progress is not None:
             self._progress.advance(self._task, rows)
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         if self._progress is not None:
             self._progress.start()
         return self
@@ -196,6 +230,10 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch(rows={len(self)}, found={sum(e.found for e in self)})"
 
+    def summary(self) -> Summary:
+        """Return how many were found, and what they cost."""
+        return Summary.of(self.to_frame(), self.features)
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per explanation: outcome, then the counterfactual in user units.
 
@@ -211,7 +249,7 @@ class Batch:
             "cost": np.array([e.cost for e in self], dtype=np.float64),
             "log_prob": np.array([e.log_prob for e in self], dtype=np.float64),
             "posterior": np.array([e.posterior for e in self], dtype=np.float64),
-            "steps": np.array([e.steps for e in self], dtype=np.int64),
+            "steps": np.array([e.step_count for e in self], dtype=np.int64),
         }
         columns = {
             f"explanation_{name}" if name in features else name: column

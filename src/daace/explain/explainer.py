@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from daace._checks import check_choice
+from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray, IntArray
 from daace.data.table import Table, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import DaaceError, InvalidInput, ModelFileError
-from daace.explain.batch import Batch, Question, solve_rows
+from daace.explain.alternatives import find_alternatives
+from daace.explain.audit import Audit, split_groups
+from daace.explain.backends import Backend
+from daace.explain.batch import Batch, Question, check_jobs, check_seed, solve_rows
 from daace.explain.classifier import ClassifierPosterior
 from daace.explain.explanation import Explanation
+from daace.explain.front import ExplanationFront
+from daace.explain.network import Network, read_network
 from daace.explain.persistence import read_model, reason, write_model
 from daace.explain.provenance import Provenance
 from daace.explain.registry import LEARNED, density_class
+from daace.explain.summary import Summary
+from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, choose_scan, measure
+from daace.explain.trust import Check, check_density, membership_auc
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal, Posterior
-from daace.planners.base import Planner
+from daace.landscape.problem import Problem
+from daace.planners.base import Plan, Planner, Status
+from daace.planners.nsga2 import NSGA2
 from daace.planners.optimizer import PathOptimizer
 
 #: Most that a model file may ask for: more would take hours, or all memory.
@@ -198,6 +209,7 @@ class Explainer:
         constraints: Constraints | None = None,
         planner: Planner | None = None,
         time_limit: float | None = None,
+        alternatives: int = 0,
         seed: int = 0,
     ) -> Explanation:
         """Explain one row. Whatever is left out is as the explainer has it.
@@ -207,7 +219,11 @@ class Explainer:
             target: the class to reach; with two classes, the less probable one when left out.
             penalty, plausibility, min_posterior, constraints, planner: as in the constructor.
             min_log_prob: threshold of log p itself; overrides `plausibility`.
-            time_limit: seconds for the search.
+            time_limit: seconds for the search; for each of them, when there are alternatives.
+            alternatives: how many other answers to look for, as `e.alternatives`: their ends
+                differ from the best one's, and from each other's, by 0.5 standard deviations or
+                more in some feature, and none costs more than 1.5 times the best. There are
+                fewer where fewer were found.
             seed: of the random generator.
 
         Raises:
@@ -217,18 +233,113 @@ class Explainer:
         values = self.density.user_values(row)
         if len(values) != 1:
             raise InvalidInput(f"'row' must be one row. Got {len(values)}: use explain_batch.")
-        return self.explain_batch(
-            values,
-            target=target,
-            penalty=penalty,
-            plausibility=plausibility,
-            min_log_prob=min_log_prob,
-            min_posterior=min_posterior,
-            constraints=constraints,
-            planner=planner,
-            time_limit=time_limit,
-            seed=seed,
-        )[0]
+        check_integer("alternatives", alternatives, at_least=0)
+        used = self._adjusted(penalty, plausibility, min_posterior, constraints, planner)
+        (best,) = used.explain_batch(
+            values, target=target, min_log_prob=min_log_prob, time_limit=time_limit, seed=seed
+        )
+        if alternatives == 0:
+            return best
+        question, (problem,), _ = used._asked(values, target, min_log_prob, time_limit)
+        plan = Plan(best.status, self.density.to_model(best.path), best.cost, 0, 0.0)
+        others = find_alternatives(
+            problem,
+            plan,
+            planner=question.planner,
+            count=int(alternatives),
+            rng=np.random.default_rng(seed),
+        )
+        answers = [used._answer(problem, p, values[0], question.planner, seed) for p in others]
+        return replace(best, alternatives=tuple(answers))
+
+    def tradeoff(
+        self,
+        row: object,
+        *,
+        target: object = None,
+        penalties: Sequence[float] = PENALTIES,
+        plausibility: float | None = None,
+        min_log_prob: float | None = None,
+        min_posterior: float | None = None,
+        constraints: Constraints | None = None,
+        planner: Planner | None = None,
+        time_limit: float | None = None,
+        seed: int = 0,
+    ) -> Tradeoff:
+        """Explain one row at several penalties: from the shortest way to the most plausible one.
+
+        Args:
+            row: as in `explain`.
+            penalties: to try; the answers come in ascending order.
+            target, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
+                `explain`.
+            time_limit: seconds for each penalty.
+
+        Raises:
+            InvalidInput: as `explain`.
+        """
+        scan = check_penalties(penalties)
+        values = self.density.user_values(row)
+        if len(values) != 1:
+            raise InvalidInput(f"'row' must be one row. Got {len(values)}.")
+        used = self._adjusted(None, plausibility, min_posterior, constraints, planner)
+        problems, plans = [], []
+        for penalty in scan:
+            question, some, goal_of = replace(used, penalty=penalty)._asked(
+                values, target, min_log_prob, time_limit
+            )
+            problems += some
+            starts = np.stack([problem.x for problem in some])
+            plans += solve_rows(question, starts, goal_of, seed=check_seed(seed))
+        chosen = choose_scan(problems, plans)
+        sizes = [measure(problems[0], p.waypoints) if p.found else (np.nan,) * 2 for p in chosen]
+        return Tradeoff(
+            scan,
+            tuple(
+                used._answer(problem, plan, values[0], question.planner, seed)
+                for problem, plan in zip(problems, chosen, strict=True)
+            ),
+            *np.array(sizes, dtype=np.float64).T,
+        )
+
+    def front(
+        self,
+        row: object,
+        *,
+        target: object = None,
+        vertices: int = 1,
+        planner: NSGA2 | None = None,
+        seed: int = 0,
+    ) -> ExplanationFront:
+        """Explain one row by a front over cost, probability and plausibility; needs pymoo.
+
+        Args:
+            row: as in `explain`.
+            target: as in `explain`.
+            vertices: waypoints between start and end.
+            planner: settings of the genetic search; `NSGA2()` when left out.
+            seed: of the random generator.
+
+        Raises:
+            InvalidInput: as `explain`.
+            MissingDependency: pymoo is not installed.
+        """
+        search = NSGA2() if planner is None else planner
+        if not isinstance(search, NSGA2):
+            raise InvalidInput(f"'planner' must be an NSGA2. Got {type(planner).__name__}.")
+        values = self.density.user_values(row)
+        if len(values) != 1:
+            raise InvalidInput(f"'row' must be one row. Got {len(values)}.")
+        _, (problem,), _ = self._asked(values, target, None, None)
+        rng = np.random.default_rng(check_seed(seed))
+        found = search.solve_front(problem, rng=rng, vertices=vertices)
+        plans = [
+            Plan(Status.FOUND, path, float(cost), 0, 0.0)
+            for path, cost in zip(found.paths, found.costs, strict=True)
+        ]
+        return ExplanationFront(
+            tuple(self._answer(problem, plan, values[0], search, seed) for plan in plans)
+        )
 
     def explain_batch(
         self,
@@ -236,6 +347,7 @@ class Explainer:
         *,
         target: object = None,
         n_jobs: int | None = 1,
+        backend: Backend = "loky",
         progress: bool = False,
         penalty: float | None = None,
         plausibility: float | None = None,
@@ -254,6 +366,9 @@ class Explainer:
                 each row when left out.
             n_jobs: processes, -1 for all processors; None is 1. The answers are the same for any
                 number.
+            backend: who runs the processes: 'loky' (joblib's own), 'dask' or 'ray'. The answers
+                are the same with any. A dask client or ray cluster that is connected is used;
+                else one is started on this machine.
             progress: show a bar on stderr, if that is a terminal.
             penalty, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
                 `explain`.
@@ -262,44 +377,137 @@ class Explainer:
         Raises:
             InvalidInput: as `explain`, before the search begins.
         """
-        n_jobs = 1 if n_jobs is None else n_jobs
-        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-            raise InvalidInput(f"'n_jobs' must be an integer other than 0. Got {n_jobs!r}.")
-        if not isinstance(seed, int | np.integer) or seed < 0:
-            raise InvalidInput(f"'seed' must be an integer of at least 0. Got {seed!r}.")
-        given: dict[str, Any] = {
-            "penalty": penalty,
-            "plausibility": plausibility,
-            "min_posterior": min_posterior,
-            "constraints": constraints,
-            "planner": planner,
-        }
-        used = replace(self, **{name: value for name, value in given.items() if value is not None})
+        used = self._adjusted(penalty, plausibility, min_posterior, constraints, planner)
         values = self._values(frame)
-        starts = self.density.standardizer_.transform(values)
-        classes, goal_of = np.unique(used._targets(target, starts), return_inverse=True)
-        question = used._question(classes, min_log_prob, time_limit)
-        problems = question.problems(starts, goal_of)
-        plans = solve_rows(
-            question, starts, goal_of, seed=int(seed), n_jobs=n_jobs, progress=progress
-        )
-        explanations = tuple(
-            Explanation.of(
-                problem,
-                plan,
-                values=row,
-                provenance=Provenance.of(
-                    problem,
-                    plan,
-                    planner=question.planner,
-                    classifier=self.classifier,
-                    seed=int(seed),
-                ),
-            )
-            for problem, plan, row in zip(problems, plans, values, strict=True)
+        explanations = used.explain_values(
+            values,
+            target=target,
+            min_log_prob=min_log_prob,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            backend=backend,
+            progress=progress,
+            seed=seed,
         )
         index = frame.index if isinstance(frame, pd.DataFrame) else pd.RangeIndex(len(values))
         return Batch(explanations, index, self.density.features_)
+
+    def audit(
+        self,
+        frame: object,
+        *,
+        by: object,
+        target: object = None,
+        n_jobs: int | None = 1,
+        progress: bool = False,
+        seed: int = 0,
+    ) -> Audit:
+        """Explain every row of a frame and compare the answers by group.
+
+        Args:
+            frame: rows in user units, as a DataFrame.
+            by: a column of the frame, which need not be a feature of the model; or a group for
+                each row.
+            target, n_jobs, progress, seed: as in `explain_batch`.
+
+        Raises:
+            InvalidInput: as `explain_batch`; or a group is missing, or there are too many.
+        """
+        rows, groups = split_groups(frame, by, self.density.features_)
+        answers = self.explain_batch(
+            rows, target=target, n_jobs=n_jobs, progress=progress, seed=seed
+        )
+        return Audit(answers, groups, str(groups.name))
+
+    def check(self, table: Table) -> Check:
+        """Compare the density with rows that it has not seen, and warn if it is weak.
+
+        Args:
+            table: held-out rows with their classes. Rows that the density was fitted on make it
+                look better than it is.
+
+        Raises:
+            InvalidInput: the table has no rows, other features, or classes that are not known.
+        """
+        result = check_density(self.density, table, self.judge())
+        for sentence in result.warnings:
+            warnings.warn(sentence, stacklevel=2)
+        return result
+
+    def membership(self, training: Table, held_out: Table) -> float:
+        """Return how well the density tells its training rows from others.
+
+        Args:
+            training: rows that it was fitted on.
+            held_out: rows of the same kind that it was not fitted on.
+
+        Returns:
+            the probability that a training row is denser than a held-out one (AUC): 0.5 if the
+            density has not learned its rows by heart, 1 if it gives them away.
+        """
+        return membership_auc(self.density, training, held_out)
+
+    def network(self, *, features: Sequence[str] | None = None, most: int = 30) -> Network:
+        """Return the Bayesian network behind the answers: a frame of arcs, and a plot.
+
+        Args:
+            features: nodes to show; those with the strongest arcs when left out.
+            most: how many those are, at most.
+
+        Raises:
+            InvalidInput: the density is no Bayesian network, or has no such feature.
+        """
+        return read_network(self.density, features=features, most=most)
+
+    def explain_file(
+        self,
+        source: str | os.PathLike[str],
+        output: str | os.PathLike[str],
+        *,
+        target: object = None,
+        n_jobs: int | None = 1,
+        backend: Backend = "loky",
+        progress: bool = False,
+        resume: bool = True,
+        time_limit: float | None = None,
+        seed: int = 0,
+    ) -> Summary:
+        """Explain every row of a file, which may be larger than memory.
+
+        Finished rows are kept in a file beside the output, its name with '.part' at the end: the
+        same call goes on from there after a stop, with the answers it would have given without.
+        They are those of `explain_batch` on all rows.
+
+        Args:
+            source: CSV, TSV or parquet; columns that the model does not know are ignored.
+            output: CSV or parquet with a row per answer, as `Batch.to_frame`; or JSON lines
+                ('.jsonl') with whole explanations. It appears when all rows are explained.
+            target: one class for all; with two classes, the less probable one of each row when
+                left out.
+            n_jobs, backend, progress, seed: as in `explain_batch`.
+            resume: go on with a '.part' file; False begins anew.
+            time_limit: seconds for each 32 rows.
+
+        Raises:
+            InvalidInput: a file or a row is not what was expected, or the '.part' file belongs to
+                another question.
+            MissingDependency: parquet without pyarrow.
+            OSError: the output cannot be written.
+        """
+        from daace.explain.stream import explain_file
+
+        return explain_file(
+            self,
+            source,
+            output,
+            target=target,
+            n_jobs=check_jobs(n_jobs),
+            backend=backend,
+            progress=progress,
+            resume=resume,
+            time_limit=time_limit,
+            seed=check_seed(seed),
+        )
 
     def save(self, path: str | os.PathLike[str], include_rows: bool = False) -> None:
         """Write a model file: density and settings, but no classifier and no training row.
@@ -350,7 +558,85 @@ class Explainer:
             rows = quote(gaps.tolist()).replace("'", "")
             raise InvalidInput(f"Row {rows}: {error}") from None
 
-    def _posterior(self) -> Posterior | None:
+    def explain_values(
+        self,
+        values: FloatArray,
+        *,
+        target: object = None,
+        min_log_prob: float | None = None,
+        time_limit: float | None = None,
+        first: int = 0,
+        n_jobs: int | None = 1,
+        backend: Backend = "loky",
+        progress: bool = False,
+        seed: int = 0,
+    ) -> tuple[Explanation, ...]:
+        """Explain rows that are an array in user units, in the model's order of features.
+
+        Args:
+            values: shape `(rows, features)`.
+            first: number of the first row, where these are part of a longer table.
+            target, min_log_prob, time_limit, n_jobs, backend, progress, seed: as in
+                `explain_batch`.
+        """
+        seed, n_jobs = check_seed(seed), check_jobs(n_jobs)
+        question, problems, goal_of = self._asked(values, target, min_log_prob, time_limit)
+        plans = solve_rows(
+            question,
+            self.density.standardizer_.transform(values),
+            goal_of,
+            seed=seed,
+            first=first,
+            n_jobs=n_jobs,
+            backend=backend,
+            progress=progress,
+        )
+        return tuple(
+            self._answer(problem, plan, row, question.planner, seed)
+            for problem, plan, row in zip(problems, plans, values, strict=True)
+        )
+
+    def _adjusted(
+        self,
+        penalty: float | None,
+        plausibility: float | None,
+        min_posterior: float | None,
+        constraints: Constraints | None,
+        planner: Planner | None,
+    ) -> Explainer:
+        """Return the explainer with the settings that were given."""
+        given: dict[str, Any] = {
+            "penalty": penalty,
+            "plausibility": plausibility,
+            "min_posterior": min_posterior,
+            "constraints": constraints,
+            "planner": planner,
+        }
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+    def _asked(
+        self,
+        values: FloatArray,
+        target: object,
+        min_log_prob: float | None,
+        time_limit: float | None,
+    ) -> tuple[Question, list[Problem], IntArray]:
+        """Return what rows in user units share, the problem of each, and the number of its goal."""
+        starts = self.density.standardizer_.transform(values)
+        classes, goal_of = np.unique(self._targets(target, starts), return_inverse=True)
+        question = self._question(classes, min_log_prob, time_limit)
+        return question, question.problems(starts, goal_of), goal_of
+
+    def _answer(
+        self, problem: Problem, plan: Plan, values: FloatArray, planner: Planner, seed: int
+    ) -> Explanation:
+        """Return a plan as an explanation, with where it comes from."""
+        source = Provenance.of(
+            problem, plan, planner=planner, classifier=self.classifier, seed=int(seed)
+        )
+        return Explanation.of(problem, plan, values=values, provenance=source, explainer=self)
+
+    def judge(self) -> Posterior | None:
         """Return the judge of the class, if it is not the density."""
         if self.classifier is None:
             return None
@@ -365,7 +651,7 @@ class Explainer:
                     f"'target' must be given, as there are {len(density.classes_)} classes: "
                     f"{quote(density.classes_.tolist(), limit=20)}."
                 )
-            judge = self._posterior() or density
+            judge = self.judge() or density
             least: IntArray = judge.log_posterior(starts).argmin(axis=1)
             return least
         several = isinstance(
@@ -397,7 +683,7 @@ class Explainer:
                 for k in classes
             ),
             constraints=Constraints() if self.constraints is None else self.constraints,
-            posterior=self._posterior(),
+            posterior=self.judge(),
         )
 
 

@@ -23,7 +23,10 @@ from daace.landscape.problem import Problem
 from daace.planners.base import Plan, Status
 
 if TYPE_CHECKING:
+    from daace.data.table import Table
+    from daace.explain.explainer import Explainer
     from daace.explain.plots import Plot
+    from daace.explain.stability import Stability
 
 Label = str | int | bool
 
@@ -48,6 +51,10 @@ class Explanation:
         units: unit by feature name, where known.
         provenance: settings, seed, version.
         density: for plots of the landscape; not part of the JSON.
+        explainer: who was asked, with the settings of the question; for `stability`, not part of
+            the JSON.
+        alternatives: other answers to the same question, cheapest first, with ends far from this
+            one's and from each other; none unless `explain` was asked for them.
 
     Example:
         >>> from daace import GaussianMixture
@@ -69,10 +76,18 @@ class Explanation:
     units: Mapping[str, str]
     provenance: Provenance
     density: ConditionalDensity | None = None
+    explainer: Explainer | None = None
+    alternatives: tuple[Explanation, ...] = ()
 
     @classmethod
     def of(
-        cls, problem: Problem, plan: Plan, *, values: FloatArray, provenance: Provenance
+        cls,
+        problem: Problem,
+        plan: Plan,
+        *,
+        values: FloatArray,
+        provenance: Provenance,
+        explainer: Explainer | None = None,
     ) -> Explanation:
         """Put a plan into the user's units.
 
@@ -81,6 +96,7 @@ class Explanation:
             plan: the answer, in model space.
             values: the user's row, which the path begins with, verbatim.
             provenance: where the answer comes from.
+            explainer: who was asked.
         """
         density, region = problem.landscape.density, problem.region
         judge = density if problem.posterior is None else problem.posterior
@@ -109,6 +125,7 @@ class Explanation:
             units=dict(density.units_),
             provenance=provenance,
             density=density,
+            explainer=explainer,
         )
 
     # What was found ---------------------------------------------------------------------------
@@ -134,7 +151,7 @@ class Explanation:
         return float(self.profile["posterior"].iloc[-1])
 
     @property
-    def steps(self) -> int:
+    def step_count(self) -> int:
         """Number of steps from the start to the counterfactual."""
         return len(self.path) - 1
 
@@ -152,8 +169,10 @@ class Explanation:
         """
         if step is not None:
             check_integer("step", step, at_least=1)
-            if step > self.steps:
-                raise InvalidInput(f"'step' must be one of the {self.steps} steps. Got {step!r}.")
+            if step > self.step_count:
+                raise InvalidInput(
+                    f"'step' must be one of the {self.step_count} steps. Got {step!r}."
+                )
         begin, end = (0, -1) if step is None else (step - 1, step)
         before, after = self.path.iloc[begin].to_numpy(), self.path.iloc[end].to_numpy()
         frame = pd.DataFrame(
@@ -169,6 +188,39 @@ class Explanation:
         order = np.argsort(-frame["change_sd"].abs().to_numpy(), kind="stable")
         return frame.iloc[order].reset_index(drop=True)
 
+    # Can it be trusted? -----------------------------------------------------------------------
+
+    def stability(
+        self, table: Table | None = None, *, seeds: int = 5, refits: int = 10
+    ) -> Stability:
+        """Explain again with other seeds, and with models of other samples, and compare.
+
+        Args:
+            table: the training rows; without them, other samples cannot be drawn.
+            seeds: how many other seeds to try.
+            refits: how many bootstrap samples of the table to fit and ask.
+
+        Raises:
+            InvalidInput: no way was found, or the explanation was read from JSON.
+        """
+        from daace.explain.stability import measure_stability
+
+        return measure_stability(self, table, seeds=seeds, refits=refits)
+
+    def nearest_rows(self, rows: object) -> pd.DataFrame:
+        """Return how far each waypoint is from the closest of some rows, and which that is.
+
+        Args:
+            rows: training rows, as a `Table` or a frame in user units.
+
+        Returns:
+            distance (standard deviations), row, and percentile of the distance among those of
+            the rows to their own closest row: near 0, the waypoint copies somebody.
+        """
+        from daace.explain.trust import nearest_rows
+
+        return nearest_rows(self, rows)
+
     # In words and pictures --------------------------------------------------------------------
 
     def describe(self, *, features: int = 5) -> str:
@@ -182,10 +234,25 @@ class Explanation:
         check_integer("features", features, at_least=1)
         return describe(self, features=features)
 
+    def steps(self, *, features: int = 5) -> list[str]:
+        """Return a paragraph for each step: what to change, and where that leads.
+
+        Each names the probability of the target after the step and its plausibility, as the
+        percentile of the log-density among the density's draws. The list is empty where nothing
+        changes, and where no path was found.
+
+        Args:
+            features: largest changes to name in each step, at least 1.
+        """
+        from daace.explain.steps import write_steps
+
+        check_integer("features", features, at_least=1)
+        return write_steps(self, features=features)
+
     def __repr__(self) -> str:
         return (
             f"Explanation(status='{self.status}', current={self.current!r}, "
-            f"target={self.target!r}, steps={self.steps}, cost={self.cost:.4g})"
+            f"target={self.target!r}, steps={self.step_count}, cost={self.cost:.4g})"
         )
 
     def __str__(self) -> str:
@@ -193,7 +260,7 @@ class Explanation:
 
     def plot(
         self,
-        kind: Literal["overview", "steps", "landscape"] = "overview",
+        kind: Literal["overview", "steps", "landscape", "waterfall", "profile"] = "overview",
         *,
         features: tuple[str, str] | None = None,
     ) -> Plot:
@@ -201,13 +268,30 @@ class Explanation:
 
         Args:
             kind: 'steps' shows each feature along the path; 'landscape' the terrain under two
-                features; 'overview' both. An explanation read from JSON knows no density:
-                'overview' is then the steps alone.
+                features; 'overview' both; 'waterfall' what each change does for the target;
+                'profile' plausibility and probability along the path. An explanation read from
+                JSON knows no density: 'overview' is then the steps alone.
             features: the two features of the landscape; the most changed when left out.
         """
         from daace.explain.plots import draw
 
         return draw(self, kind, features=features)
+
+    def plot_data(
+        self,
+        kind: Literal["steps", "landscape", "waterfall", "profile"],
+        *,
+        features: tuple[str, str] | None = None,
+    ) -> pd.DataFrame:
+        """Return the numbers behind a plot, as a frame.
+
+        Args:
+            kind: as in `plot`.
+            features: as in `plot`.
+        """
+        from daace.explain.along import plot_data
+
+        return plot_data(self, kind, features=features)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return a self-contained HTML page, and write it where a path is given.
@@ -244,7 +328,12 @@ class Explanation:
         Raises:
             InvalidInput: the text is not such JSON, or of another version of the schema.
         """
-        return cls(**parse_record(text), density=density)
+        fields = parse_record(text)
+        others = tuple(
+            cls(**{**other, "alternatives": ()}, density=density)
+            for other in fields.pop("alternatives")
+        )
+        return cls(**fields, density=density, alternatives=others)
 
 
 def user_path(problem: Problem, waypoints: FloatArray, values: FloatArray) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Pictures of an explanation; the only module of this folder that imports matplotlib."""
+"""Pictures of a path: each feature step by step, and the landscape under it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
@@ -26,6 +27,9 @@ PATH, GOAL, BORDER, INK, QUIET = "#D55E00", "#009E73", "#0072B2", "#222222", "#8
 
 #: White is flat, plausible ground; grey are the mountains. Not to black: the path must be seen.
 GROUND = ListedColormap(colormaps["Greys_r"](np.linspace(0.35, 1.0, 256)))
+
+Kind = Literal["overview", "steps", "landscape", "waterfall", "profile"]
+KINDS = ("overview", "steps", "landscape", "waterfall", "profile")
 
 #: Most features in the plot of steps; the smaller changes are counted.
 MOST_FEATURES = 12
@@ -50,12 +54,16 @@ class Plot(Figure):
 
 def draw(
     e: Explanation,
-    kind: Literal["overview", "steps", "landscape"],
+    kind: Kind,
     *,
     features: tuple[str, str] | None = None,
 ) -> Plot:
     """Draw an explanation; see `Explanation.plot`."""
-    check_choice("kind", kind, ("overview", "steps", "landscape"))
+    check_choice("kind", kind, KINDS)
+    if kind in ("waterfall", "profile"):
+        from daace.explain.figures import draw_profile, draw_waterfall
+
+        return draw_waterfall(e) if kind == "waterfall" else draw_profile(e)
     if kind == "landscape":
         figure = Plot(figsize=(7.2, 5.8), layout="constrained")
         draw_terrain(figure, e, terrain(e, features=features))
@@ -96,14 +104,14 @@ def draw_steps(figure: Figure | SubFigure, e: Explanation) -> None:
     values = e.path.to_numpy()[:, columns]
     moves = (values - values[0]) / e.sd[columns]
     rows = np.arange(len(shown))
-    colors = colormaps["Blues"](np.linspace(0.35, 0.85, max(1, e.steps - 1)))
+    colors = colormaps["Blues"](np.linspace(0.35, 0.85, max(1, e.step_count - 1)))
     axes.axvline(0, color=QUIET, linewidth=1)
     axes.hlines(rows, moves.min(axis=0), moves.max(axis=0), color="#CCCCCC", linewidth=2.5)
     axes.scatter(
         moves[0], rows, s=38, color="white", edgecolors=INK, label="start", zorder=4, linewidths=1
     )
-    for step in range(1, e.steps):
-        label = f"step {step}" if e.steps <= 5 or step in (1, e.steps - 1) else None
+    for step in range(1, e.step_count):
+        label = f"step {step}" if e.step_count <= 5 or step in (1, e.step_count - 1) else None
         axes.scatter(moves[step], rows, s=38, color=colors[step - 1], label=label, zorder=3)
     axes.scatter(moves[-1], rows, s=70, color=PATH, marker="D", label="counterfactual", zorder=5)
     axes.set_yticks(rows, [plain(shorten(name, 30)) for name in shown])
@@ -127,7 +135,38 @@ def draw_steps(figure: Figure | SubFigure, e: Explanation) -> None:
     axes.set_title(f"What changes, step by step{note}", fontsize=11, color=INK, loc="left")
     axes.spines[["top", "left", "right"]].set_visible(False)
     right.spines["right"].set_visible(False)
-    _legend(figure, *axes.get_legend_handles_labels())
+    legend(figure, *axes.get_legend_handles_labels())
+
+
+# Training -----------------------------------------------------------------------------------------
+
+
+def draw_history(history: pd.DataFrame) -> Plot:
+    """Draw the course of a training: `draw_history(density.history_)` of a `RealNVP`."""
+    figure = Plot(figsize=(7.2, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(history["epoch"], history["train_loss"], color=BORDER, label="training batches")
+    column = "train_loss"
+    if history["validation_loss"].notna().any():
+        column = "validation_loss"
+        axes.plot(history["epoch"], history[column], color=PATH, label="held-out rows")
+    best = history.iloc[[int(np.nanargmin(history[column]))]]
+    axes.scatter(best["epoch"], best[column], s=45, color=GOAL, zorder=5, label="best epoch")
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("-log p(x | y), nats per row")
+    right = axes.twinx()
+    right.step(
+        history["epoch"], history["learning_rate"], where="mid", color=QUIET, linestyle=":",
+        label="learning rate",
+    )  # fmt: skip
+    right.set_ylim(0, 1.1 * float(history["learning_rate"].max()))
+    right.set_ylabel("learning rate", color=QUIET)
+    axes.spines["top"].set_visible(False)
+    right.spines["top"].set_visible(False)
+    handles, labels = axes.get_legend_handles_labels()
+    more, names = right.get_legend_handles_labels()
+    legend(figure, handles + more, labels + names)
+    return figure
 
 
 # Landscape ----------------------------------------------------------------------------------------
@@ -152,7 +191,7 @@ def draw_terrain(figure: Figure | SubFigure, e: Explanation, ground: Terrain) ->
     if others:
         title += f"; {others} other feature{'s' * (others > 1)} move{'s' * (others == 1)} along"
     axes.set_title(title, fontsize=11, color=INK, loc="left")
-    _legend(figure, handles, [handle.get_label() for handle in handles])
+    legend(figure, handles, [handle.get_label() for handle in handles])
 
 
 def _draw_map(
@@ -247,7 +286,8 @@ def _axis_name(e: Explanation, feature: str) -> str:
     return f"{shorten(feature, 50)} ({unit})" if unit else shorten(feature, 50)
 
 
-def _legend(figure: Figure | SubFigure, handles: list[Any], labels: list[str]) -> None:
+def legend(figure: Figure | SubFigure, handles: list[Any], labels: list[str]) -> None:
+    """Put a legend below everything else, in one or two rows."""
     rows = 1 if sum(map(len, labels)) < 60 else 2
     columns = -(-len(handles) // rows)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

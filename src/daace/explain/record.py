@@ -25,8 +25,8 @@ PROFILE = ("log_prob", "plausibility", "percentile", "posterior")
 
 
 def to_record(e: Explanation) -> dict[str, Any]:
-    """Return all of an explanation but its density, ready for JSON."""
-    return {
+    """Return all of an explanation but its density and explainer, ready for JSON."""
+    record = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
         "status": str(e.status),
@@ -41,10 +41,15 @@ def to_record(e: Explanation) -> dict[str, Any]:
         "relax": e.relax,
         "provenance": asdict(e.provenance),
     }
+    if e.alternatives:
+        record["alternatives"] = [to_record(other) for other in e.alternatives]
+    return record
 
 
 def parse_record(text: str) -> dict[str, Any]:
     """Return the fields of an explanation, by name, from its JSON.
+
+    Alternatives are fields of explanations in turn.
 
     Raises:
         InvalidInput: the text is not such JSON, is of another version, or is damaged.
@@ -93,4 +98,5 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
         "sd": sd,
         "units": {str(name): str(unit) for name, unit in record["units"].items()},
         "provenance": Provenance.from_record(record["provenance"]),
+        "alternatives": tuple(_fields(other) for other in record.get("alternatives", ())),
     }

@@ -18,7 +18,6 @@ from daace.explain.words import (
     percent_of_cases,
     smaller_changes,
     step_name,
-    waypoint_summary,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ STYLE = """
 .daace .settings td { text-align: left; overflow-wrap: anywhere; }
 .daace .settings td:first-child { color: #555; width: 12rem; }
 .daace img { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
+.daace .caveats li { margin: .3rem 0; }
 .daace p.note { color: #555; font-size: .85rem; margin: .3rem 0; }
 @media print { .daace { max-width: none; padding: 0; font-size: 11px; }
   .daace tr, .daace img, .daace .cards { break-inside: avoid; }
@@ -69,14 +69,27 @@ PAGE = """<!DOCTYPE html>
 </html>
 """
 
-#: Changes named in each step; the table of all changes names the rest.
-PER_STEP = 8
+#: Changes named in the words of each step, and in its table; that of all changes has the rest.
+PER_PARAGRAPH, PER_STEP = 3, 8
+
+#: Percentile of plausibility below which a start is unusual.
+RARE = 5.0
 
 
 def render(e: Explanation) -> str:
     """Return the whole page."""
     title = escape(headline(e))
-    body = [_summary(e), _glance(e), _steps(e), _landscape(e), _changes(e), _settings(e)]
+    body = [
+        _summary(e),
+        _glance(e),
+        _steps(e),
+        _reasons(e),
+        _landscape(e),
+        _alternatives(e),
+        _changes(e),
+        _caveats(e),
+        _settings(e),
+    ]
     return PAGE.format(title=title, style=STYLE, body="\n".join(part for part in body if part))
 
 
@@ -97,7 +110,7 @@ def _summary(e: Explanation) -> str:
         ),
     ]
     if e.found:
-        cards += [("Steps", str(e.steps)), ("Cost of the way", f"{e.cost:.3g}")]
+        cards += [("Steps", str(e.step_count)), ("Cost of the way", f"{e.cost:.3g}")]
     shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in cards)
     hint = ""
     if not e.found:
@@ -117,13 +130,14 @@ def _way(values: list[str]) -> str:
 
 
 def _steps(e: Explanation) -> str:
-    if e.steps == 0:
+    if e.step_count == 0:
         return ""
     parts = ["<h2>How to get there</h2>"]
-    for step in range(1, e.steps + 1):
+    paragraphs = e.steps(features=PER_PARAGRAPH)
+    for step in range(1, e.step_count + 1):
         changes = e.changes(step)
-        state = waypoint_summary(e, step)
-        parts.append(f"<h3>{escape(step_name(e, step))}<small>{escape(state)}</small></h3>")
+        parts.append(f"<h3>{escape(step_name(e, step))}</h3>")
+        parts.append(f"<p>{escape(paragraphs[step - 1])}</p>")
         parts.append(_table(e, changes.head(PER_STEP)))
         rest = smaller_changes(changes, PER_STEP)
         parts.append(f'<p class="note">{escape(rest)}</p>' if rest else "")
@@ -150,7 +164,7 @@ def _table(e: Explanation, changes: pd.DataFrame) -> str:
 
 
 def _glance(e: Explanation) -> str:
-    if e.steps == 0:
+    if e.step_count == 0:
         return ""
     picture = _image(e.plot("steps"), "Each feature from the start to the counterfactual")
     return f"<h2>At a glance</h2>\n{picture}"
@@ -162,6 +176,55 @@ def _landscape(e: Explanation) -> str:
     picture = _image(e.plot("landscape"), "The path over the landscape of two features")
     meaning = "White ground is where cases are common, grey where they are rare."
     return f'<h2>The landscape</h2>\n<p class="note">{meaning}</p>\n{picture}'
+
+
+def _reasons(e: Explanation) -> str:
+    if e.step_count == 0:
+        return ""
+    along = _image(e.plot("profile"), "Plausibility and probability of the target along the way")
+    bars = _image(e.plot("waterfall"), "What each change does for the target")
+    meaning = (
+        "Log-odds are the logarithm of the odds: 0 is 50%, 2.2 is 90%, 4.6 is 99%. Features move "
+        "together, so a change can count against the target and still be part of the way."
+    )
+    note = ""
+    if e.density is not None and e.provenance.classifier is None:
+        note = f'\n<p class="note">{meaning}</p>'
+    return f"<h2>Along the way</h2>\n{along}\n<h2>What brings it about</h2>{note}\n{bars}"
+
+
+def _alternatives(e: Explanation) -> str:
+    if not e.alternatives:
+        return ""
+    parts = [
+        "<h2>Other ways</h2>",
+        f"<p>Each also ends in '{escape(str(e.target))}', elsewhere.</p>",
+    ]
+    for number, other in enumerate(e.alternatives, 1):
+        small = f"<small>cost {other.cost:.3g} instead of {e.cost:.3g}</small>"
+        parts.append(f"<h3>Alternative {number}{small}</h3>")
+        parts += [f"<p>{escape(text)}</p>" for text in other.steps(features=PER_PARAGRAPH)]
+    return "\n".join(parts)
+
+
+def _caveats(e: Explanation) -> str:
+    judge = "the model" if e.provenance.classifier is None else e.provenance.classifier
+    items = [
+        "This is not a causal claim: cases like this one, with the other outcome, look like the "
+        "end of the way. Whether a change can be made, and what else it brings, is for people to "
+        "judge.",
+        f"The probabilities are those of {judge}. They are as good as the data behind it, and "
+        "explainer.check(table) says how good that is on rows it has not seen.",
+        "There are other ways. This one is short and stays where cases are common; what must not "
+        "change can be said beforehand.",
+    ]
+    if e.step_count and float(e.profile["percentile"].iloc[0]) < RARE:
+        items.append(
+            "The start itself is unusual: fewer than "
+            f"{RARE:g}% of cases are less plausible, and the model knows little about such."
+        )
+    listed = "".join(f"<li>{escape(item)}</li>" for item in items)
+    return f'<h2>Before you act on it</h2>\n<ul class="caveats">{listed}</ul>'
 
 
 def _image(figure: Plot, text: str) -> str:

@@ -18,10 +18,10 @@ def describe(e: Explanation, *, features: int = 5) -> str:
     lines.append(f"Start: {waypoint_summary(e, 0)}")
     if not e.found:
         lines += ["", *advice(e)]
-    for step in range(1, e.steps + 1):
+    for step in range(1, e.step_count + 1):
         lines += ["", f"{step_name(e, step)}: {waypoint_summary(e, step)}"]
         lines += step_table(e, e.changes(step), features)
-    if e.steps > 1:
+    if e.step_count > 1:
         lines += ["", "All in all:", *step_table(e, e.changes(), features)]
     return "\n".join(lines)
 
@@ -35,7 +35,7 @@ def headline(e: Explanation) -> str:
         way = f"to a more certain or more plausible '{e.target}'"
     if not e.found:
         return f"No way {way} was found ({e.status})."
-    count = "one step" if e.steps == 1 else f"{e.steps} steps"
+    count = "one step" if e.step_count == 1 else f"{e.step_count} steps"
     return f"{way[0].upper()}{way[1:]} in {count} (cost {e.cost:.3g})."
 
 
@@ -63,7 +63,7 @@ def step_name(e: Explanation, waypoint: int) -> str:
     """Return 'Start', 'Step 1', ... ; the last one says that it is the counterfactual."""
     if waypoint == 0:
         return "Start"
-    return f"Step {waypoint}" + (" (counterfactual)" if waypoint == e.steps else "")
+    return f"Step {waypoint}" + (" (counterfactual)" if waypoint == e.step_count else "")
 
 
 def waypoint_summary(e: Explanation, waypoint: int) -> str:

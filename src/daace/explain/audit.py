@@ -1,0 +1,153 @@
+"""Is the way longer for some than for others? Answers compared by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from daace.exceptions import InvalidInput
+from daace.explain.metrics import CHANGED
+
+if TYPE_CHECKING:
+    from daace.explain.batch import Batch
+    from daace.explain.plots import Plot
+
+#: More groups than this are a measurement, not a group.
+MOST_GROUPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What it takes to reach the target, by group.
+
+    Attributes:
+        answers: an explanation per row.
+        groups: of each row.
+        by: what the groups are called.
+
+    Example:
+        >>> from daace import Explainer, GaussianMixture
+        >>> import pandas as pd
+        >>> density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+        >>> frame = pd.DataFrame({"x1": [0.0, 0.5, -1.0], "group": ["a", "a", "b"]})
+        >>> audit = Explainer(density).audit(frame, by="group", target="well")
+        >>> audit.to_frame()["rows"].to_dict()
+        {'a': 2, 'b': 1}
+    """
+
+    answers: Batch
+    groups: pd.Series
+    by: str
+
+    @property
+    def target_name(self) -> str:
+        """The class asked for; 'the other class' where rows were asked for different ones."""
+        targets = {str(e.target) for e in self.answers}
+        return targets.pop() if len(targets) == 1 else "the other class"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per group.
+
+        Columns: rows; already_there (share that needs no change); found (share with a way, of
+        those who need one); cost and length (medians over the ways found; the length in standard
+        deviations); changes (mean number of features that change by 0.1 standard deviations or
+        more); steps (mean).
+        """
+        each = self.each()
+        rows = {}
+        for group, some in each.groupby("group", observed=True, sort=True):
+            need = some[~some["already_there"]]
+            ways = need[need["found"]]
+            rows[group] = {
+                "rows": len(some),
+                "already_there": float(some["already_there"].mean()),
+                "found": float(need["found"].mean()) if len(need) else np.nan,
+                "cost": float(ways["cost"].median()),
+                "length": float(ways["length"].median()),
+                "changes": float(ways["changes"].mean()),
+                "steps": float(ways["steps"].mean()),
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis(self.by)
+
+    def each(self) -> pd.DataFrame:
+        """Return group, outcome, cost, length, number of changes and steps of every row."""
+        columns = {
+            "group": self.groups.to_numpy(),
+            "already_there": [e.status == "already_there" for e in self.answers],
+            "found": [e.found for e in self.answers],
+            "cost": [e.cost for e in self.answers],
+            "length": [way_length(e.path.to_numpy() / e.sd) for e in self.answers],
+            "changes": [
+                int((e.changes()["change_sd"].abs() > CHANGED).sum()) for e in self.answers
+            ],
+            "steps": [e.step_count for e in self.answers],
+        }
+        return pd.DataFrame(columns, index=self.answers.index)
+
+    def changes(self) -> pd.DataFrame:
+        """Return the mean change of every feature (standard deviations) by group."""
+        moved = [i for i, e in enumerate(self.answers) if e.status == "found"]
+        ends = [
+            (e.path.iloc[-1].to_numpy() - e.path.iloc[0].to_numpy()) / e.sd
+            for e in (self.answers[i] for i in moved)
+        ]
+        features = list(self.answers.features)
+        frame = pd.DataFrame(np.reshape(ends, (len(moved), len(features))), columns=features)
+        groups = self.groups.iloc[moved].reset_index(drop=True)
+        return frame.groupby(groups, observed=True, sort=True).mean().rename_axis(self.by)
+
+    def plot(self) -> Plot:
+        """Draw found rate, cost, length and number of changes by group."""
+        from daace.explain.figures import draw_audit
+
+        return draw_audit(self)
+
+
+def way_length(path: np.ndarray) -> float:
+    """Return the length of a polyline."""
+    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+
+
+def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[object, pd.Series]:
+    """Return the rows to explain, and the group of each.
+
+    Args:
+        frame: rows in user units.
+        by: a column of the frame, or a group for each row.
+        features: of the model; a group that is none of them is not passed on to it.
+
+    Raises:
+        InvalidInput: there is no such column, a group is missing, or there are too many.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInput(f"'frame' must be a pandas DataFrame. Got {type(frame).__name__}.")
+    if isinstance(by, str):
+        if by not in frame.columns:
+            raise InvalidInput(f"'by' must be a column of the frame. Got '{by}'.")
+        groups = frame[by]
+        rows = frame if by in features else frame.drop(columns=by)
+    else:
+        try:
+            values = list(by)  # type: ignore[call-overload]
+        except TypeError:
+            raise InvalidInput(f"'by' must be a column, or a group per row. Got {by!r}.") from None
+        if len(values) != len(frame):
+            raise InvalidInput(
+                f"'by' must have {len(frame)} groups, one per row. Got {len(values)}."
+            )
+        groups = pd.Series(values, index=frame.index, name=getattr(by, "name", None) or "group")
+        rows = frame
+    if groups.isna().any():
+        raise InvalidInput(
+            f"'by' must name a group for every row. {int(groups.isna().sum())} have none: "
+            "drop these rows or call their group something."
+        )
+    if groups.nunique() > MOST_GROUPS:
+        raise InvalidInput(
+            f"'by' must have at most {MOST_GROUPS} groups. Got {groups.nunique()}: "
+            "cut it into categories first, for example with pandas.cut."
+        )
+    return rows, groups

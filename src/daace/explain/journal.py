@@ -1,0 +1,114 @@
+"""A file of finished work that survives a stop at any moment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from daace.data.table import quote
+from daace.exceptions import InvalidInput
+from daace.explain.encoding import dump_json, load_json, plain
+
+
+class Journal:
+    """Lines of JSON that are on the disk once `append` returns; the first says what was asked.
+
+    A process that is killed may leave half a line: it is cut off when the journal is opened again.
+
+    Args:
+        path: of the file; begun if it is not there.
+        asked: what the lines depend on; must be the same when the work goes on.
+        resume: go on with what is there; False begins anew.
+
+    Raises:
+        InvalidInput: the file belongs to another question.
+
+    Attributes:
+        rows: number of lines after the first.
+    """
+
+    def __init__(self, path: Path, asked: Mapping[str, Any], *, resume: bool = True) -> None:
+        self.path = path
+        self.rows = 0
+        self._file = path.open("r+b" if resume and path.exists() else "w+b")
+        try:
+            self._begin(dict(plain(asked)))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, asked: dict[str, Any]) -> None:
+        head = self._file.readline()
+        if not head.endswith(b"\n"):  # new, or killed before the first line was whole
+            self._file.seek(0)
+            self._file.truncate()
+            self._write([dump_json({"asked": asked})])
+            return
+        try:
+            before = load_json(head.decode())["asked"]
+        except (ValueError, KeyError, TypeError):
+            raise InvalidInput(
+                f"'{self.path}' must be unfinished work of this program. It is not: "
+                "move it away or choose another output."
+            ) from None
+        if before != asked:
+            others = [name for name in asked if before.get(name) != asked[name]]
+            raise InvalidInput(
+                f"'{self.path}' must be unfinished work on the same question. It differs in "
+                f"{quote(others)}: ask as before, or delete the file to begin anew."
+            )
+        whole = len(head)
+        for line in self._file:
+            if not line.endswith(b"\n"):
+                break
+            whole += len(line)
+            self.rows += 1
+        self._file.truncate(whole)
+        self._file.seek(whole)
+
+    def append(self, lines: Sequence[str]) -> None:
+        """Write lines, and wait until they are on the disk."""
+        self._write(lines)
+        self.rows += len(lines)
+
+    def cut(self, rows: int) -> None:
+        """Keep only so many rows."""
+        self._file.seek(0)
+        end = len(self._file.readline())
+        for _ in range(rows):
+            end += len(self._file.readline())
+        self._file.truncate(end)
+        self._file.seek(end)
+        self.rows = min(self.rows, rows)
+
+    def blocks(self, size: int) -> Iterator[list[dict[str, Any]]]:
+        """Yield the rows, so many at a time."""
+        self._file.seek(0)
+        self._file.readline()
+        block = []
+        for line in self._file:
+            block.append(load_json(line.decode()))
+            if len(block) == size:
+                yield block
+                block = []
+        if block:
+            yield block
+
+    def _write(self, lines: Sequence[str]) -> None:
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()

@@ -1,0 +1,278 @@
+"""Tables larger than memory: explained block by block, to a file, from where a stop left it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from daace._checks import check_choice
+from daace.data.table import quote
+from daace.exceptions import InvalidInput, MissingDependency
+from daace.explain.backends import BACKENDS, Backend
+from daace.explain.batch import CHUNK, Bar, Batch
+from daace.explain.encoding import dump_json
+from daace.explain.files import check_writable
+from daace.explain.journal import Journal
+from daace.explain.provenance import describe_planner
+from daace.explain.record import to_record
+from daace.explain.summary import Summary, Tally
+
+if TYPE_CHECKING:
+    from daace.explain.explainer import Explainer
+
+#: Rows between two writes; a multiple of what is solved together, so that a stop changes nothing.
+BLOCK = 8 * CHUNK
+
+#: Rows that are turned into the final format together.
+FINAL = 4096
+
+FORMATS = (".csv", ".parquet", ".jsonl")
+
+
+def explain_file(
+    explainer: Explainer,
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    target: object,
+    n_jobs: int,
+    backend: Backend,
+    progress: bool,
+    resume: bool,
+    time_limit: float | None,
+    seed: int,
+) -> Summary:
+    """Explain every row of a file; see `Explainer.explain_file`."""
+    source, output = Path(source), Path(output)
+    if output.suffix.lower() not in FORMATS:
+        raise InvalidInput(f"'output' must end in {quote(FORMATS)}. Got '{output.name}'.")
+    check_choice("backend", backend, BACKENDS)
+    # Before the work begins: would the question itself be refused?
+    nobody = np.empty((0, len(explainer.density.features_)))
+    explainer.explain_values(nobody, target=target, time_limit=time_limit, seed=seed)
+    if target is not None:
+        explainer.density.class_index(target)
+    if ".parquet" in (source.suffix.lower(), output.suffix.lower()):
+        _parquet()
+    check_writable(output)
+    features = explainer.density.features_
+    whole = output.suffix.lower() == ".jsonl"
+    asked = _fingerprint(explainer, source, target, seed, whole)
+    part = Path(f"{output}.part")
+    with (
+        closing(read_blocks(source, features)) as blocks,
+        Journal(part, asked, resume=resume) as journal,
+    ):
+        done = journal.rows - journal.rows % CHUNK
+        journal.cut(done)
+        with Bar(None, shown=progress) as bar:
+            bar.advance(done)
+            first = 0
+            for frame in blocks:
+                begin = max(done - first, 0)
+                rows, number = frame.iloc[begin:], first + begin
+                first += len(frame)
+                if not len(rows):
+                    continue
+                try:
+                    values = explainer.density.user_values(rows)
+                    answers = explainer.explain_values(
+                        values,
+                        target=target,
+                        time_limit=time_limit,
+                        first=number,
+                        n_jobs=n_jobs,
+                        backend=backend,
+                        seed=seed,
+                    )
+                except InvalidInput as error:
+                    raise InvalidInput(
+                        f"Rows {number} to {first - 1} of '{source}': {error} The answers before "
+                        f"are in '{journal.path}' and will be kept."
+                    ) from None
+                batch = Batch(answers, pd.RangeIndex(number, number + len(rows)), features)
+                journal.append(_lines(batch, whole=whole))
+                bar.advance(len(rows))
+        summary = _finish(journal, output, features)
+    journal.path.unlink()
+    return summary
+
+
+def read_blocks(source: Path, features: tuple[str, ...]) -> Generator[pd.DataFrame, None, None]:
+    """Yield the model's columns of a CSV, TSV or parquet file, `BLOCK` rows at a time.
+
+    Raises:
+        InvalidInput: the file is missing, of another kind, or lacks a feature.
+    """
+    if not source.is_file():
+        raise InvalidInput(f"'{source}' must be an existing file. It is not there.")
+    suffix = source.suffix.lower()
+    if suffix not in (".csv", ".tsv", ".parquet"):
+        raise InvalidInput(f"'{source}' must end in .csv, .tsv or .parquet. Got '{suffix}'.")
+    columns = list(features)
+    try:
+        if suffix == ".parquet":
+            parquet = _parquet()
+            with parquet.ParquetFile(source) as file:
+                _check_columns(source, file.schema_arrow.names, features)
+            return _even(_parquet_frames(source, columns))
+        separator = "\t" if suffix == ".tsv" else ","
+        _check_columns(source, pd.read_csv(source, sep=separator, nrows=0).columns, features)
+        return _text_frames(source, columns, separator)
+    except InvalidInput:
+        raise
+    except (ValueError, OSError) as error:
+        raise InvalidInput(f"'{source}' could not be read as a table: {error}") from None
+
+
+def _text_frames(
+    source: Path, columns: list[str], separator: str
+) -> Generator[pd.DataFrame, None, None]:
+    with pd.read_csv(source, sep=separator, usecols=columns, chunksize=BLOCK) as reader:
+        yield from reader
+
+
+def _parquet_frames(source: Path, columns: list[str]) -> Generator[pd.DataFrame, None, None]:
+    with _parquet().ParquetFile(source) as file:
+        for batch in file.iter_batches(batch_size=BLOCK, columns=columns):
+            yield batch.to_pandas()
+
+
+def _even(frames: Generator[pd.DataFrame, None, None]) -> Generator[pd.DataFrame, None, None]:
+    """Yield blocks of equal size: a parquet file ends its batches where its row groups end."""
+    waiting: list[pd.DataFrame] = []
+    with closing(frames):
+        for frame in frames:
+            waiting.append(frame)
+            while sum(map(len, waiting)) >= BLOCK:
+                joined = pd.concat(waiting, ignore_index=True)
+                yield joined.iloc[:BLOCK]
+                waiting = [joined.iloc[BLOCK:]]
+    rest = pd.concat(waiting, ignore_index=True) if waiting else pd.DataFrame()
+    if len(rest):
+        yield rest
+
+
+def _check_columns(source: Path, names: Any, features: tuple[str, ...]) -> None:
+    missing = [name for name in features if name not in list(names)]
+    if missing:
+        raise InvalidInput(
+            f"'{source}' must have every feature of the model. Missing: {quote(missing)}."
+        )
+
+
+def _fingerprint(
+    explainer: Explainer, source: Path, target: object, seed: int, whole: bool
+) -> dict[str, Any]:
+    """Return what the answers depend on, to tell whether a stopped run may go on."""
+    from daace import __version__
+
+    planner, rules, judge = explainer.planner, explainer.constraints, explainer.classifier
+    draws = explainer.density.draws_
+    return {
+        "version": __version__,
+        "source": source.name,
+        "bytes": source.stat().st_size if source.is_file() else None,
+        "whole explanations": whole,
+        "features": list(explainer.density.features_),
+        "model": [draws.mean, draws.sd],
+        "penalty": float(explainer.penalty),
+        "scale": explainer.scale,
+        "plausibility": float(explainer.plausibility),
+        "min_posterior": float(explainer.min_posterior),
+        "constraints": None if rules is None else repr(rules),
+        "planner": None if planner is None else describe_planner(planner),
+        "classifier": None if judge is None else type(judge).__name__,
+        "target": None if target is None else str(target),
+        "seed": int(seed),
+    }
+
+
+def _lines(batch: Batch, *, whole: bool) -> list[str]:
+    if whole:
+        return [
+            dump_json({"row": row, **to_record(e)})
+            for row, e in zip(batch.index, batch, strict=True)
+        ]
+    frame = batch.to_frame()
+    name = "explanation_row" if "row" in batch.features else "row"
+    frame.insert(0, name, batch.index)
+    return [dump_json(record) for record in frame.to_dict("records")]
+
+
+def _finish(journal: Journal, output: Path, features: tuple[str, ...]) -> Summary:
+    """Turn the journal into the output, which appears as a whole."""
+    tally = Tally(features)
+    temporary = output.with_name(f".{output.name[:40]}.tmp")
+    suffix, writer = output.suffix.lower(), None
+    try:
+        with temporary.open("wb") as file:
+            for records in journal.blocks(FINAL):
+                if suffix == ".jsonl":
+                    tally.add(_outcomes(records, features))
+                    lines = [dump_json(record) + "\n" for record in records]
+                    file.write("".join(lines).encode())
+                    continue
+                frame = _typed(pd.DataFrame(records), features)
+                tally.add(frame)
+                if suffix == ".csv":
+                    frame.to_csv(file, index=False, header=file.tell() == 0)
+                else:
+                    writer = _append_parquet(writer, file, frame)
+            if writer is not None:
+                writer.close()
+            file.flush()
+            if not file.closed:
+                os.fsync(file.fileno())
+        os.replace(temporary, output)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return tally.summary()
+
+
+def _append_parquet(writer: Any, file: Any, frame: pd.DataFrame) -> Any:
+    parquet = _parquet()
+    import pyarrow
+
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    if writer is None:
+        writer = parquet.ParquetWriter(file, table.schema)
+    writer.write_table(table)
+    return writer
+
+
+def _typed(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:
+    """Give the columns back the types they had before JSON."""
+    numbers = [
+        name
+        for name in frame.columns
+        if name in features
+        or name.removeprefix("explanation_") in ("cost", "log_prob", "posterior")
+    ]
+    return frame.astype(dict.fromkeys(numbers, np.float64))
+
+
+def _outcomes(records: list[dict[str, Any]], features: tuple[str, ...]) -> pd.DataFrame:
+    """Return status, cost and steps of whole explanations, named as in `Batch.to_frame`."""
+    columns = {
+        "status": [record["status"] for record in records],
+        "cost": np.array([float(record["cost"]) for record in records]),
+        "steps": np.array([len(record["path"]) - 1 for record in records]),
+    }
+    return pd.DataFrame(
+        {f"explanation_{n}" if n in features else n: column for n, column in columns.items()}
+    )
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingDependency("Parquet needs pyarrow: pip install 'daace[parquet]'.") from None
+    return pyarrow.parquet

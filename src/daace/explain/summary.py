@@ -1,0 +1,78 @@
+"""What came out of many rows, in a few numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """How many answers there are, and what they cost.
+
+    Attributes:
+        rows: explained.
+        statuses: how often each status came out.
+        cost, steps: mean over the rows for which a way was found; missing if there is none.
+
+    Example:
+        >>> print(Summary(rows=3, statuses={"found": 2, "timeout": 1}, cost=1.5, steps=2.0))
+        2 of 3 rows have a way (found 2, timeout 1); mean cost 1.5, mean number of steps 2.0.
+    """
+
+    rows: int
+    statuses: dict[str, int] = field(default_factory=dict)
+    cost: float
+    steps: float
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, features: Sequence[str] = ()) -> Summary:
+        """Summarise `Batch.to_frame()`; `features` tells its columns of the outcome apart."""
+        tally = Tally(features)
+        tally.add(frame)
+        return tally.summary()
+
+    @property
+    def found(self) -> int:
+        """Rows that have an answer, those that are there already included."""
+        return self.statuses.get("found", 0) + self.statuses.get("already_there", 0)
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{status} {count}" for status, count in self.statuses.items())
+        text = f"{self.found} of {self.rows} rows have a way" + (f" ({listed})" if listed else "")
+        if self.statuses.get("found", 0):
+            text += f"; mean cost {self.cost:.3g}, mean number of steps {self.steps:.1f}"
+        return f"{text}."
+
+
+class Tally:
+    """A summary that grows frame by frame, in little memory."""
+
+    def __init__(self, features: Sequence[str] = ()) -> None:
+        self._names = {
+            name: f"explanation_{name}" if name in features else name
+            for name in ("status", "cost", "steps")
+        }
+        self._statuses: Counter[str] = Counter()
+        self._cost = self._steps = 0.0
+
+    def add(self, frame: pd.DataFrame) -> None:
+        """Count the rows of a frame as `Batch.to_frame` makes them."""
+        status = frame[self._names["status"]]
+        self._statuses.update(status.astype(str).tolist())
+        found = (status == "found").to_numpy()
+        self._cost += float(frame[self._names["cost"]].to_numpy()[found].sum())
+        self._steps += float(frame[self._names["steps"]].to_numpy()[found].sum())
+
+    def summary(self) -> Summary:
+        """Return the summary of what was counted."""
+        moved = self._statuses.get("found", 0)
+        return Summary(
+            rows=self._statuses.total(),
+            statuses=dict(self._statuses.most_common()),
+            cost=self._cost / moved if moved else float("nan"),
+            steps=self._steps / moved if moved else float("nan"),
+        )

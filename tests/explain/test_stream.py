@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daace import Explanation, GaussianMixture
+from daace.exceptions import InvalidInput
+from daace.explain import stream
+from daace.explain.explainer import Explainer
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """Seven hundred rows, with a column that the model does not know."""
+    rows = np.random.default_rng(3).normal(size=(700, 2))
+    frame = pd.DataFrame(rows, columns=["x2", "x1"]).assign(name="p")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+def batch_frame(explainer, table) -> pd.DataFrame:
+    rows = pd.read_csv(table)[["x1", "x2"]]
+    return explainer.explain_batch(rows, target="well").to_frame()
+
+
+def test_the_answers_are_those_of_a_batch(simple, table):
+    out = table.with_name("answers.csv")
+    summary = simple.explain_file(table, out, target="well")
+    frame = pd.read_csv(out)
+    assert frame.pop("row").tolist() == list(range(700))
+    pd.testing.assert_frame_equal(
+        frame, batch_frame(simple, table), check_exact=True, check_dtype=False
+    )
+    assert (summary.rows, summary.found) == (700, 700)
+    assert (
+        summary == simple.explain_batch(pd.read_csv(table)[["x1", "x2"]], target="well").summary()
+    )
+    assert sorted(p.name for p in table.parent.iterdir()) == ["answers.csv", "data.csv"]
+
+
+def test_parquet_in_and_out(simple, table):
+    pytest.importorskip("pyarrow")
+    source, out = table.with_suffix(".parquet"), table.with_name("answers.parquet")
+    pd.read_csv(table).to_parquet(source, row_group_size=150)
+    simple.explain_file(source, out, target="well")
+    frame = pd.read_parquet(out).drop(columns="row")
+    pd.testing.assert_frame_equal(
+        frame, batch_frame(simple, table), check_exact=True, check_dtype=False
+    )
+
+
+def test_json_lines_are_whole_explanations(simple, table):
+    out = table.with_name("answers.jsonl")
+    summary = simple.explain_file(table, out, target="well")
+    lines = out.read_text().splitlines()
+    assert len(lines) == 700
+    alone = simple.explain_batch(pd.read_csv(table)[["x1", "x2"]].iloc[:3], target="well")
+    for line, e in zip(lines, alone, strict=False):
+        assert Explanation.from_json(line).path.equals(e.path)
+    assert summary.found == 700
+
+
+def test_a_stopped_run_goes_on(simple, table, monkeypatch):
+    out = table.with_name("answers.csv")
+    simple.explain_file(table, out, target="well")
+    expected = out.read_bytes()
+    out.unlink()
+    solved = []
+    solve = Explainer.explain_values
+
+    def stop(self, values, **settings):
+        if not len(values):  # the settings are tried on no row first
+            return solve(self, values, **settings)
+        if len(solved) == 2:
+            raise KeyboardInterrupt
+        solved.append(settings["first"])
+        return solve(self, values, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Explainer, "explain_values", stop)
+        with pytest.raises(KeyboardInterrupt):
+            simple.explain_file(table, out, target="well")
+    part = Path(f"{out}.part")
+    assert not out.exists()
+    part.write_bytes(part.read_bytes()[:-10])  # and the last line is torn
+    solved.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Explainer, "explain_values", stop)
+        simple.explain_file(table, out, target="well")
+    assert solved == [2 * stream.BLOCK - 32, 2 * stream.BLOCK]
+    assert out.read_bytes() == expected
+    assert not part.exists()
+
+
+def test_kill_and_resume_loses_nothing(tmp_path, table):
+    code = f"""
+from pathlib import Path
+from daace import GaussianMixture, PathOptimizer
+from daace.explain.explainer import Explainer
+density = GaussianMixture([1, 1], [[0.0, 0.0], [4.0, 1.0]], [[[1, 0], [0, 1]]] * 2, ["ill", "well"])
+explainer = Explainer(density, planner=PathOptimizer(vertices=0, starts=1))
+explainer.explain_file({str(table)!r}, {str(tmp_path / "out.csv")!r}, target="well")
+"""
+    part = tmp_path / "out.csv.part"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if part.exists() and part.read_bytes().count(b"\n") > stream.BLOCK:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = part.read_bytes().count(b"\n") - 1 if part.exists() else None
+    subprocess.run([sys.executable, "-c", code], check=True)
+    frame = pd.read_csv(tmp_path / "out.csv")
+    assert frame["row"].tolist() == list(range(700))
+    assert frame["found"].all()
+    assert done is None or done >= stream.BLOCK
+    assert not part.exists()
+
+
+def test_another_question_does_not_go_on(simple, table, monkeypatch):
+    out = table.with_name("answers.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            simple.explain_file(table, out, target="well")
+    with pytest.raises(InvalidInput, match=r"same question. It differs in 'target'"):
+        simple.explain_file(table, out, target="ill")
+    assert simple.explain_file(table, out, target="ill", resume=False).rows == 700
+
+
+def test_a_bad_row_is_placed_and_the_rest_kept(simple, table):
+    frame = pd.read_csv(table)
+    frame.loc[600, "x1"] = np.nan
+    frame.to_csv(table, index=False)
+    out = table.with_name("answers.csv")
+    with pytest.raises(InvalidInput, match=r"^Rows 512 to 699 of .*missing values.* will be kept"):
+        simple.explain_file(table, out, target="well")
+    assert Path(f"{out}.part").read_bytes().count(b"\n") == 513
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "message"),
+    [
+        ("nothing.csv", "a.csv", "'.*nothing.csv' must be an existing file"),
+        ("data.csv", "a.txt", "'output' must end in '.csv', '.parquet', '.jsonl'. Got 'a.txt'"),
+        ("data.txt", "a.csv", "must end in .csv, .tsv or .parquet. Got '.txt'"),
+        ("other.csv", "a.csv", "must have every feature of the model. Missing: 'x2'"),
+        ("empty.csv", "a.csv", "could not be read as a table"),
+    ],
+)
+def test_wrong_files_are_refused(simple, table, source, output, message):
+    folder = table.parent
+    (folder / "data.txt").write_text("x1,x2\n0,0\n")
+    (folder / "other.csv").write_text("x1\n0\n")
+    (folder / "empty.csv").write_text("")
+    with pytest.raises(InvalidInput, match=message):
+        simple.explain_file(folder / source, folder / output, target="well")
+    assert not list(folder.glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target": "rose"}, "The class must be one of 'ill', 'well'. Got 'rose'"),
+        ({"backend": "threads"}, "'backend' must be one of"),
+        ({"n_jobs": 0}, "'n_jobs' must be an integer other than 0"),
+        ({"seed": -1}, "'seed' must be an integer of at least 0"),
+    ],
+)
+def test_a_question_that_cannot_be_is_refused_at_once(simple, table, settings, message):
+    with pytest.raises(InvalidInput, match=f"^{message}"):
+        simple.explain_file(table, table.with_name("a.csv"), **settings)
+    assert not list(table.parent.glob("a.csv*"))
+
+
+def test_a_table_without_rows(simple, tmp_path):
+    (tmp_path / "none.csv").write_text("x1,x2\n")
+    summary = simple.explain_file(tmp_path / "none.csv", tmp_path / "a.csv", target="well")
+    assert (summary.rows, str(summary)) == (0, "0 of 0 rows have a way.")
+
+
+def test_a_feature_called_row_keeps_its_name(straight, tmp_path):
+    density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+    density.features_ = ("row",)
+    (tmp_path / "d.csv").write_text("row\n0\n")
+    Explainer(density, planner=straight).explain_file(tmp_path / "d.csv", tmp_path / "a.csv")
+    frame = pd.read_csv(tmp_path / "a.csv")
+    assert frame["explanation_row"].tolist() == [0]
+    assert frame["row"].iloc[0] > 1
