@@ -60,7 +60,7 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml requirements-dev.txt | $(VENV)/.made
-	$(PIP) --editable ".[dask,flow,nsga2,parquet,ray,tune]" --requirement requirements-dev.txt
+	$(PIP) --editable ".[flow,nsga2,parquet,tune]" --requirement requirements-dev.txt
 	@touch $(VENV)/.core $@
 
 $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev

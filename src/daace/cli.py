@@ -20,6 +20,7 @@ from daace.data.table import quote
 from daace.exceptions import DaaceError, InvalidInput
 from daace.explain.files import check_writable, write_atomically
 from daace.explain.registry import available, density_class
+from daace.study.cli import app as study_app
 
 if TYPE_CHECKING:
     from daace.data.table import Table
@@ -63,6 +64,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(study_app, name="study")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

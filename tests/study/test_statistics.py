@@ -210,3 +210,17 @@ def test_problems_are_standardised_one_by_one(scores: pd.DataFrame) -> None:
 def test_questions_that_make_no_sense(call: object, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+@pytest.mark.parametrize("ties", [False, True])
+def test_few_differences_are_tested_exactly(
+    size: int, ties: bool, rng: np.random.Generator
+) -> None:
+    from scipy.stats import wilcoxon
+
+    for _ in range(3):
+        apart = rng.normal(loc=0.5, size=size)
+        apart = np.where(apart < 0, -1.0, rng.integers(1, 3, size=size)) if ties else apart
+        ours = compare_two(apart.tolist(), [0.0] * size).p_value
+        assert ours == pytest.approx(float(wilcoxon(apart).pvalue))

@@ -1,0 +1,219 @@
+"""Who does the work: this process, other processes, or a cluster of Dask or Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import islice
+from typing import Any, Literal, TypeVar
+
+from daace._checks import check_choice, check_integer
+from daace.exceptions import DaaceError, InvalidInput, MissingDependency
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Backend = Literal["loky", "dask", "ray"]
+
+BACKENDS = ("loky", "dask", "ray")
+
+#: Tasks per worker that are handed out ahead.
+PREPARED = 2
+
+#: How joblib's backends call it when a process vanishes.
+DEATHS = {
+    "BrokenProcessPool",
+    "TerminatedWorkerError",
+    "KilledWorker",
+    "RayActorError",
+    "WorkerCrashedError",
+}
+
+
+class WorkerDied(DaaceError):
+    """A worker vanished: killed, out of memory, or crashed by a library."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """How many workers, and where.
+
+    Args:
+        jobs: processes of the backend 'loky', 1 for this process; tasks at a time of a cluster.
+        backend: 'loky' (this machine), 'dask' or 'ray'.
+        dask_address: of the scheduler; a cluster on this machine when left out.
+        ray_address: of the cluster; one on this machine when left out.
+
+    Example:
+        >>> with Workers(jobs=1).ready() as crew:
+        ...     sorted(crew.run(abs, [-1, -2]))
+        [(0, 1), (1, 2)]
+    """
+
+    jobs: int = 1
+    backend: Backend = "loky"
+    dask_address: str | None = None
+    ray_address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs != -1:
+            check_integer("jobs", self.jobs, at_least=1)
+        check_choice("backend", self.backend, BACKENDS)
+        for name in ("dask", "ray"):
+            if getattr(self, f"{name}_address") is not None and self.backend != name:
+                raise InvalidInput(
+                    f"'{name}_address' must go with the backend '{name}'. Got '{self.backend}'."
+                )
+
+    @contextmanager
+    def ready(self) -> Iterator[Crew]:
+        """Connect to the workers, and leave them at the end.
+
+        Raises:
+            MissingDependency: the backend's package is not installed.
+            InvalidInput: nothing answers at the address.
+        """
+        if self.backend == "ray":
+            with self._ray():
+                yield Crew(self)
+        elif self.backend == "dask":
+            from joblib import parallel_config
+
+            with self._dask(), parallel_config("dask"):
+                yield Crew(self)
+        else:
+            yield Crew(self)
+
+    @contextmanager
+    def _dask(self) -> Iterator[None]:
+        distributed = _import("distributed", "dask")
+        try:
+            if self.dask_address is not None:
+                client = distributed.Client(self.dask_address)
+            else:
+                client = distributed.Client(
+                    n_workers=self._cores(), threads_per_worker=1, dashboard_address=None
+                )
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"'dask_address' must be that of a scheduler, like tcp://host:8786. "
+                f"'{self.dask_address}' does not answer ({error})."
+            ) from None
+        with client:
+            yield
+
+    def _cores(self) -> int:
+        from joblib import effective_n_jobs
+
+        return int(effective_n_jobs(self.jobs))
+
+    @contextmanager
+    def _ray(self) -> Iterator[None]:
+        ray = _import("ray", "ray")
+        try:
+            if self.ray_address is not None:
+                ray.init(address=self.ray_address, log_to_driver=False)
+            else:
+                ray.init(
+                    num_cpus=self._cores(),
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                )
+        except (ConnectionError, ValueError) as error:
+            raise InvalidInput(
+                f"'ray_address' must be that of a cluster, like ray://host:10001. "
+                f"'{self.ray_address}' does not answer ({error})."
+            ) from None
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+class Crew:
+    """Workers that are there."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+
+    @property
+    def handed_out(self) -> int:
+        """Tasks that may be in the hands of workers at the same time."""
+        from joblib import effective_n_jobs
+
+        return PREPARED * int(effective_n_jobs(self.workers.jobs))
+
+    def run(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield the number of each task and its result, in the order in which they come.
+
+        Tasks are handed out in their order.
+
+        Raises:
+            WorkerDied: a worker vanished; what has not been yielded is lost.
+        """
+        if self.workers.backend == "loky" and self.workers.jobs == 1:
+            for number, task in enumerate(tasks):
+                yield number, function(task)
+            return
+        try:
+            several = self._ray if self.workers.backend == "ray" else self._joblib
+            yield from several(function, list(enumerate(tasks)))
+        except Exception as error:
+            if DEATHS & {kind.__name__ for kind in type(error).__mro__}:
+                raise WorkerDied("A worker died.") from None
+            raise
+
+    def alone(self, function: Callable[[Task], Result], task: Task) -> Result:
+        """Return the result of one task, done by a worker that does nothing else.
+
+        Raises:
+            WorkerDied: the worker vanished.
+        """
+        apart = Crew(replace(self.workers, jobs=max(self.workers.jobs, 2)))
+        return next(iter(apart.run(function, [task])))[1]
+
+    def _joblib(
+        self, function: Callable[[Task], Result], tasks: list[tuple[int, Task]]
+    ) -> Iterator[tuple[int, Result]]:
+        from joblib import Parallel, delayed
+
+        pool = Parallel(
+            n_jobs=self.workers.jobs,
+            batch_size=1,
+            pre_dispatch=self.handed_out,
+            return_as="generator_unordered",
+        )
+        yield from pool(delayed(_numbered)(function, number, task) for number, task in tasks)
+
+    def _ray(
+        self, function: Callable[[Task], Result], tasks: list[tuple[int, Task]]
+    ) -> Iterator[tuple[int, Result]]:
+        """Hand out tasks without joblib, whose Ray backend returns nothing before all is done."""
+        ray = _import("ray", "ray")
+        remote = ray.remote(num_cpus=1, max_retries=0)(_numbered)
+        rest = iter(tasks)
+        waiting: list[Any] = []
+        while True:
+            for number, task in islice(rest, self.handed_out - len(waiting)):
+                waiting.append(remote.remote(function, number, task))
+            if not waiting:
+                return
+            ready, waiting = ray.wait(waiting, num_returns=1)
+            yield ray.get(ready[0])
+
+
+def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:
+    return number, function(task)
+
+
+def _import(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise MissingDependency(
+            f"The backend '{extra}' needs {module}: pip install 'daace[{extra}]'."
+        ) from None

@@ -1,0 +1,163 @@
+"""Figures of a study; the only module of this folder that imports matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from daace.explain.plots import INK, QUIET, Plot
+from daace.study.statistics import cliques, compare_all, friedman
+
+#: Okabe and Ito's colours, told apart by everyone, by algorithm and then in turn.
+COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#8A8A8A", "#222222")
+MARKERS = "osD^vP*X"
+
+#: Level of significance.
+ALPHA = 0.05
+
+Palette = dict[str, tuple[str, str]]
+
+
+def palette(names: Sequence[str]) -> Palette:
+    """Return a colour and a marker for each name."""
+    return {
+        name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(names)
+    }
+
+
+def box_plot(scores: pd.DataFrame, *, label: str, log: bool = False) -> Plot:
+    """Draw one box per algorithm: quartiles, and whiskers to the 5th and 95th percentile.
+
+    Args:
+        scores: one column per algorithm; what was not found is missing.
+        label: of the axis.
+        log: logarithmic axis.
+    """
+    names = list(scores.columns)
+    figure = Plot(figsize=(6.4, 0.9 + 0.42 * len(names)), layout="constrained")
+    axes = figure.add_subplot()
+    finite = scores.replace([np.inf, -np.inf], np.nan)
+    data = [finite[name].dropna().to_numpy() for name in names]
+    drawn = axes.boxplot(
+        data, orientation="horizontal", whis=(5, 95), showfliers=False, widths=0.6,
+        patch_artist=True, medianprops={"color": INK, "linewidth": 1.6},
+    )  # fmt: skip
+    for box, (colour, _) in zip(drawn["boxes"], palette(names).values(), strict=True):
+        box.set(facecolor=colour, alpha=0.75, edgecolor=INK)
+    counts = [f"{name}  ({len(values)})" for name, values in zip(names, data, strict=True)]
+    axes.set_yticks(range(1, len(names) + 1), counts)
+    axes.invert_yaxis()
+    if log:
+        axes.set_xscale("log")
+    _finish(axes, xlabel=label)
+    return figure
+
+
+def line_plot(medians: pd.DataFrame, *, xlabel: str, ylabel: str) -> Plot:
+    """Draw a line per algorithm over a setting.
+
+    Args:
+        medians: index the setting, one column per algorithm.
+        xlabel: name of the setting.
+        ylabel: what is drawn.
+    """
+    figure = Plot(figsize=(6.8, 3.8), layout="constrained")
+    axes = figure.add_subplot()
+    for name, (colour, marker) in palette(list(medians.columns)).items():
+        axes.plot(medians.index, medians[name], color=colour, marker=marker, label=name, lw=1.6)
+    axes.set_xticks(list(medians.index))
+    _finish(axes, xlabel=xlabel, ylabel=ylabel)
+    figure.legend(loc="outside right center", frameon=False, fontsize=9)
+    return figure
+
+
+def rank_diagram(scores: pd.DataFrame) -> Plot:
+    """Draw mean ranks on a line; a bar joins algorithms that do not differ significantly.
+
+    Friedman's test, then all pairs by Bergmann and Hommel at the level of 0.05.
+
+    Args:
+        scores: one row per problem, one column per algorithm; lower is better.
+    """
+    test, pairs = friedman(scores), compare_all(scores)
+    ranks = test.mean_ranks.sort_values()
+    bars = (
+        [b for b in cliques(pairs) if len(b) > 1] if test.p_value < 0.05 else [tuple(ranks.index)]
+    )
+    count = len(ranks)
+    left = list(ranks.index[: (count + 1) // 2])
+    right = list(ranks.index[(count + 1) // 2 :][::-1])
+    depth = 0.28 * len(bars) + 0.45
+    height = depth + 0.36 * max(len(left), len(right))
+    figure = Plot(figsize=(7.0, 0.75 + 0.75 * height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlim=(1 - 0.42 * (count - 1), count + 0.42 * (count - 1)), ylim=(-height, 0.7))
+    axes.axis("off")
+    axes.plot([1, count], [0, 0], color=INK, lw=1.2)
+    for tick in range(1, count + 1):
+        axes.plot([tick, tick], [0, 0.1], color=INK, lw=1)
+        axes.text(tick, 0.16, str(tick), ha="center", va="bottom", fontsize=9)
+    for k, bar in enumerate(bars):
+        low, high = (float(f([ranks[name] for name in bar])) for f in (min, max))
+        y = -0.3 - 0.28 * k
+        axes.plot([low - 0.05, high + 0.05], [y, y], color=INK, lw=4, solid_capstyle="butt")
+    for names, end, side, sign in ((left, 0.92, "right", -1), (right, count + 0.08, "left", 1)):
+        for k, name in enumerate(names):
+            y = -depth - 0.36 * k
+            axes.plot([ranks[name], ranks[name], end], [0, y, y], color=QUIET, lw=1)
+            text = f"{name}  {ranks[name]:.2f}" if sign < 0 else f"{ranks[name]:.2f}  {name}"
+            axes.text(end + 0.05 * sign, y, text, ha=side, va="center", fontsize=10)
+    p = f"p = {test.p_value:.2g}" if test.p_value >= 1e-4 else "p < 0.0001"
+    axes.set_title(
+        f"Mean rank (1 is best), {test.problems} problems; Friedman {p}", fontsize=10, color=INK
+    )
+    return figure
+
+
+def density_plot(records: Sequence[dict[str, Any]], *, measure: str, label: str) -> Plot:
+    """Draw a measure of each density table by table, as difference to the truth."""
+    tables = [record["table"] for record in records]
+    names = [name for name in records[0][measure] if name != "truth"]
+    figure = Plot(figsize=(6.8, 1.2 + 0.34 * len(tables)), layout="constrained")
+    axes = figure.add_subplot()
+    for name, (colour, marker) in palette(names).items():
+        values = [record[measure][name] - record[measure]["truth"] for record in records]
+        axes.plot(values, range(len(tables)), marker, color=colour, label=name, ms=7)
+    axes.axvline(0, color=QUIET, lw=1)
+    axes.set_yticks(range(len(tables)), tables)
+    axes.set_ylim(len(tables) - 0.5, -0.5)
+    _finish(axes, xlabel=label)
+    figure.legend(loc="outside upper center", ncols=len(names), frameon=False, fontsize=9)
+    return figure
+
+
+def found_plot(rates: pd.DataFrame, *, label: str) -> Plot:
+    """Draw a share per algorithm (rows) and setting (columns) as a table of colours."""
+    figure = Plot(
+        figsize=(2.6 + 0.75 * rates.shape[1], 1.3 + 0.36 * len(rates)), layout="constrained"
+    )
+    axes = figure.add_subplot()
+    values = rates.to_numpy(dtype=float)
+    axes.imshow(values, cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
+    for (i, j), value in np.ndenumerate(values):
+        axes.text(j, i, f"{value:.0%}", ha="center", va="center", fontsize=8, color=INK)
+    axes.set_xticks(range(rates.shape[1]), list(rates.columns), fontsize=8)
+    axes.set_yticks(range(len(rates)), list(rates.index), fontsize=9)
+    axes.tick_params(length=0)
+    axes.set_xlabel(label, fontsize=9)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    return figure
+
+
+def _finish(axes: Axes, *, xlabel: str, ylabel: str = "") -> None:
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.grid(axis="x" if not ylabel else "y", color="#DDDDDD", lw=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

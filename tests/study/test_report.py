@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daace.exceptions import InvalidInput
+from daace.study.checks import Check, by_table, judge
+from daace.study.claims import Claim, check_claims
+from daace.study.report import write_report
+from daace.study.results import Results, read_results
+
+NAMES = ("DAACE GT", "DAACE", "BayesACE", "FACE GT", "FACE-DE", "FACE-eps", "Wachter")
+
+
+def records(costs: dict[str, float], *, noise: float, tables: int = 8) -> list[dict[str, Any]]:
+    """A made-up study in which the cost of an algorithm is the same everywhere, but for noise."""
+    rng = np.random.default_rng(0)
+    made = []
+    for name, cost in costs.items():
+        for t in range(tables):
+            for penalty in (1.0, 5.0):
+                for m in (-0.5, 0.0):
+                    value = cost + float(rng.normal(scale=noise))
+                    made.append(
+                        {
+                            "kind": "problem", "key": f"{name}{t}{penalty}{m}", "table": f"t{t}",
+                            "algorithm": name, "instance": 0, "penalty": penalty,
+                            "plausibility": m, "certainty": -0.5, "status": "found",
+                            "found": np.isfinite(cost), "own_cost": value, "cost_nll": value,
+                            "cost_relative": value, "l2": value, "path_sparsity": value,
+                            "to_face_gt": abs(value), "valid": True, "hops": 2,
+                            "run": {
+                                "seconds": abs(value), "graph_seconds": 0.0, "host": "a",
+                                "memory_mb": 1.0,
+                            },
+                        }
+                    )  # fmt: skip
+    return made
+
+
+def made_up(costs: dict[str, float], *, noise: float = 0.01) -> Results:
+    plan = {"study": "made up", "compared": list(NAMES), "families": {}, "scale": "nll"}
+    return Results(plan, tuple(records(costs, noise=noise)))
+
+
+def claim(results: Results, letter: str) -> Claim:
+    return next(c for c in check_claims(results) if c.letter == letter)
+
+
+def test_a_claim_holds_when_the_numbers_say_so() -> None:
+    results = made_up(dict(zip(NAMES, (1, 2, 3, 4, 5, 6, 7), strict=True)))
+    assert claim(results, "b").verdict == "holds"
+    assert claim(results, "i").verdict == "does not hold"  # Wachter is worse than FACE-eps
+    parts = {check.what: check.verdict for check in claim(results, "i").checks}
+    assert parts["BayesACE < FACE-eps in cost, in almost all settings"] == "holds"
+    assert claim(results, "a").verdict == "not run"
+    assert claim(results, "h").verdict == "not run"
+
+
+def test_a_claim_does_not_hold_when_the_numbers_say_the_contrary() -> None:
+    results = made_up(dict(zip(NAMES, (7, 6, 5, 4, 3, 2, 1), strict=True)))
+    assert claim(results, "b").verdict == "does not hold"
+
+
+def test_no_difference_is_not_significant() -> None:
+    results = made_up(dict.fromkeys(NAMES, 1.0), noise=0)
+    assert claim(results, "b").verdict == "not significant"
+    assert "p = " in claim(results, "b").checks[0].by_table
+
+
+def test_what_finds_nothing_loses() -> None:
+    results = made_up({"DAACE": 1.0, "FACE-DE": np.inf, "FACE GT": 2.0, "DAACE GT": 1.0})
+    checks = {check.what: check for check in claim(results, "b").checks}
+    assert checks["DAACE < FACE-DE, penalty 5"].verdict == "holds"
+    assert "lower on 16 of 16" in checks["DAACE < FACE-DE, penalty 5"].ours
+
+
+def test_a_vote_per_table_is_a_share() -> None:
+    index = pd.MultiIndex.from_tuples([("t", 0), ("t", 1), ("u", 0)], names=["table", "instance"])
+    scores = pd.DataFrame({"a": [1.0, 3.0, np.inf], "b": [2.0, 2.0, 1.0]}, index=index)
+    assert by_table(scores, "a", "b").to_dict() == {"t": 0.0, "u": -1.0}
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (("holds", "holds"), "holds"),
+        (("holds", "not significant"), "not significant"),
+        (("not significant", "does not hold"), "does not hold"),
+        (("holds", "not run"), "holds"),
+        (("not run",), "not run"),
+    ],
+)
+def test_a_claim_is_as_good_as_its_parts(parts: tuple[Any, ...], whole: str) -> None:
+    checks = tuple(Check(what="", ours="", verdict=part) for part in parts)
+    assert Claim("a", "", checks).verdict == whole
+
+
+def test_a_tie_is_not_significant() -> None:
+    assert judge(1.0, 0.0) == "not significant"
+
+
+@pytest.fixture(scope="module")
+def page(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(whole, tmp_path_factory.mktemp("report"))
+
+
+def test_the_page_stands_alone(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)=["'](?!data:)""", text)
+    assert "<script" not in text
+    for letter in "abcdefghij":
+        assert f"<h3>({letter})" in text
+    for word in ("valid under the truth", "negative costs", "One vote per table", "not run"):
+        assert word in text
+
+
+def test_figures_stand_beside_the_page(page: Path) -> None:
+    files = {file.name for file in page.parent.iterdir()}
+    for name in ("box-cost_nll", "ranks-cost_nll", "penalty-l2", "found", "density-nll"):
+        assert {f"{name}.png", f"{name}.svg"} <= files
+    assert not any(name.startswith("plausibility") for name in files), "there is one threshold"
+
+
+def test_a_compact_record_gives_the_same_claims(whole: Path, tmp_path: Path) -> None:
+    full = read_results(whole)
+    full.write_compact(tmp_path / "small.gz")
+    small = read_results(tmp_path / "small.gz")
+    assert check_claims(small) == check_claims(full)
+    assert (tmp_path / "small.gz").stat().st_size < (whole / "records.jsonl").stat().st_size / 4
+
+
+def test_distances_to_the_reference_are_measured(whole: Path) -> None:
+    results = read_results(whole)
+    frame = results.problems[results.problems["found"].astype(bool)]
+    assert (frame.loc[frame["algorithm"] == "FACE GT", "to_face_gt"] == 0).all()
+    assert (frame.loc[frame["algorithm"] == "BayesACE", "to_face_gt"] > 0).all()
+
+
+def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="must hold the records of a study"):
+        write_report(tmp_path, tmp_path)
+    (tmp_path / "records.jsonl").write_text("")
+    with pytest.raises(InvalidInput, match=r"plan.json' must say which records belong"):
+        write_report(tmp_path, tmp_path)
+    (tmp_path / "plan.json").write_text(
+        '{"study": "a", "questions": {}, "densities": {}, "families": {}, "compared": []}'
+    )
+    with pytest.raises(InvalidInput, match=r"The study must have records. It has none: run it"):
+        write_report(tmp_path, tmp_path)

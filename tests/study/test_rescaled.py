@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from daace import GaussianMixture, LinearGaussianNetwork, Standardizer, Table
+from daace.study.rescaled import Rescaled
+
+
+@pytest.fixture(scope="module")
+def pair(cancer: Table) -> tuple[LinearGaussianNetwork, Rescaled]:
+    network = LinearGaussianNetwork().fit(cancer.select(cancer.features[:4]))
+    own = network.standardizer_
+    other = Standardizer(own.mean + 0.3 * own.scale, own.scale * np.array([0.5, 1.0, 2.0, 1.3]))
+    return network, Rescaled(network, other)
+
+
+def test_the_density_of_a_row_changes_by_the_volume_only(
+    pair: tuple[LinearGaussianNetwork, Rescaled], cancer: Table
+) -> None:
+    network, density = pair
+    frame = cancer.select(cancer.features[:4]).to_frame()
+    ours, theirs = (d.log_prob(d.to_model(frame)) for d in (density, network))
+    assert np.ptp(ours - theirs) < 1e-9
+    assert (ours - theirs)[0] == pytest.approx(np.log(0.5 * 2.0 * 1.3))
+
+
+def test_it_follows_the_laws_of_a_density(
+    pair: tuple[LinearGaussianNetwork, Rescaled], rng: np.random.Generator
+) -> None:
+    _, density = pair
+    X = density.sample(5, rng=rng)[0]
+    W = rng.normal(size=(5, 2))
+    gradient = density.log_joint_vjp(X, W)
+    for j in range(4):
+        step = np.zeros(4)
+        step[j] = 1e-5
+        change = density.log_joint(X + step) - density.log_joint(X - step)
+        assert gradient[:, j] == pytest.approx((W * change).sum(axis=1) / 2e-5, rel=1e-4, abs=1e-6)
+    assert np.array_equal(density.log_joint(X), density.log_joint_and_pullback(X)[0])
+
+
+def test_its_draws_are_described(pair: tuple[LinearGaussianNetwork, Rescaled]) -> None:
+    _, density = pair
+    X, _ = density.sample(10_000, rng=np.random.default_rng(5))
+    log_prob = density.log_prob(X)
+    assert density.draws_.mean == pytest.approx(log_prob.mean(), abs=0.1)
+    assert density.draws_.sd == pytest.approx(log_prob.std(), rel=0.1)
+    inside = (density.draws_.lower < X) & (X < density.draws_.upper)
+    assert inside.mean() > 0.99
+
+
+def test_the_same_space_changes_nothing(mixture: GaussianMixture) -> None:
+    density = Rescaled(mixture, mixture.standardizer_)
+    X = np.ones((2, 3))
+    assert np.array_equal(density.log_joint(X), mixture.log_joint(X))
+    assert density.resolution_ == mixture.resolution_

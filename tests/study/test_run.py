@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import daace
+from daace.study.backends import Workers
+from daace.study.reading import parse_spec
+from daace.study.records import read_records
+from daace.study.run import RECORDS, run_study
+from daace.study.source import Source
+from daace.study.spec import StudySpec
+
+from .conftest import TINY, lines
+
+SOURCES = str(Path(daace.__file__).parents[1])
+
+
+def test_every_problem_has_a_record(whole: Path) -> None:
+    records = read_records(whole / RECORDS)
+    problems = [r for r in records.values() if r["kind"] == "problem"]
+    assert len(problems) == 2 * 4 * 2 * 2
+    assert sum(r["kind"] == "densities" for r in records.values()) == 2
+    for r in problems:
+        assert r["found"] == (r["cost_nll"] is not None)
+        assert r["versions"]["numpy"]
+        if r["found"]:
+            assert r["hops"] == len(r["path"]) - 1
+        if r["algorithm"] in ("FACE GT", "Wachter") and r["found"]:
+            assert r["valid"], "who checks the goal with the truth is valid under the truth"
+        assert (r["run"]["graph_seconds"] > 0) == r["algorithm"].startswith("FACE")
+
+
+def test_a_second_run_has_nothing_to_do(whole: Path, tiny: StudySpec) -> None:
+    before = (whole / RECORDS).read_bytes()
+    assert run_study(tiny, whole).new == 0
+    assert (whole / RECORDS).read_bytes() == before
+
+
+def test_two_workers_give_the_same_records(whole: Path, tiny: StudySpec, tmp_path: Path) -> None:
+    run_study(tiny, tmp_path, workers=Workers(jobs=2))
+    assert lines(tmp_path) == lines(whole)
+
+
+def test_more_instances_only_add(whole: Path, tiny: StudySpec, tmp_path: Path) -> None:
+    fewer = replace(tiny, instances=1)
+    assert run_study(fewer, tmp_path, tables=["random-3"]).new == 8
+    assert run_study(tiny, tmp_path, tables=["random-3"]).new == 8
+    assert run_study(tiny, tmp_path).new == 16
+    assert lines(tmp_path) == lines(whole)
+
+
+def test_another_setting_is_another_problem(tiny: StudySpec, tmp_path: Path) -> None:
+    one = replace(tiny, algorithms=tiny.algorithms[3:], tables=tiny.tables[:1])
+    assert run_study(one, tmp_path).new == 4
+    assert run_study(replace(one, seed=4), tmp_path).new == 4
+    assert run_study(replace(one, margin=0.5), tmp_path).new == 4
+
+
+def test_records_can_be_set_aside(tiny: StudySpec, tmp_path: Path) -> None:
+    one = replace(tiny, algorithms=tiny.algorithms[3:], tables=tiny.tables[:1])
+    run_study(one, tmp_path)
+    assert run_study(one, tmp_path, resume=False).new == 4
+    assert (tmp_path / "records-1.jsonl").exists()
+
+
+PLAIN = "from daace.cli import main; main()"
+
+#: Runs the command, and dies as told when the records reach a size: in the middle of a line, after
+#: a line that is not yet safe on the disk, or between two.
+DYING = """
+import os, signal, sys
+from daace.cli import main
+from daace.study import records
+
+when, how, count = sys.argv[1], getattr(signal, sys.argv[2]), int(sys.argv[3])
+write, sync, append = os.write, os.fsync, records.RecordFile.append
+lines = 0
+
+def die():
+    if lines >= count:
+        os.kill(os.getpid(), how)
+
+def torn_write(handle, data):
+    global lines
+    if when == "line" and data.startswith(b"{"):
+        if lines >= count:
+            write(handle, data[:-5])
+            die()
+    done = write(handle, data)
+    lines += data.count(b"\\n") if data.startswith(b"{") else 0
+    return done
+
+def late_sync(handle):
+    if when == "sync":
+        die()
+    sync(handle)
+
+def last_append(self, new):
+    append(self, new)
+    if when == "between":
+        die()
+
+os.write, os.fsync, records.RecordFile.append = torn_write, late_sync, last_append
+main(sys.argv[4:])
+"""
+
+
+def start(code: str, *arguments: str) -> tuple[int, str]:
+    """Run code in a process group of its own; return its exit code and what it said on stderr."""
+    with tempfile.TemporaryFile("w+") as said:  # no pipe: orphaned workers would hold it open
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            env={**os.environ, "PYTHONPATH": SOURCES},
+            stderr=said,
+            start_new_session=True,
+        )
+        code_of_exit = process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # workers whose parent was killed
+        said.seek(0)
+        return code_of_exit, said.read()
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_three_kills_lose_nothing_and_repeat_nothing(
+    whole: Path, tiny_file: Path, tmp_path: Path, jobs: str
+) -> None:
+    out, seen = tmp_path / "killed", 0
+    command = ["study", "run", str(tiny_file), "--out", str(out), "--jobs", jobs]
+    for when, count in (("between", 3), ("line", 4), ("sync", 5)):
+        code, said = start(DYING, when, "SIGKILL", str(count), *command)
+        assert code == -signal.SIGKILL, said
+        data = (out / RECORDS).read_bytes()
+        assert data.endswith(b"\n") == (when != "line")
+        after = data.count(b"\n")
+        assert seen + count <= after < 34
+        seen = after
+    code, said = start(PLAIN, *command)
+    assert code == 0
+    assert f"32 of 32 problems are recorded, {34 - seen} of them by this run" in said
+    assert lines(out) == lines(whole)
+
+
+def test_an_interrupt_leaves_things_whole(tiny_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+    command = ["study", "run", str(tiny_file), "--out", str(out)]
+    code, said = start(DYING, "sync", "SIGINT", "4", *command)
+    assert code == 130
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    assert (out / RECORDS).read_bytes().count(b"\n") >= 4
+    assert (out / RECORDS).read_bytes().endswith(b"\n")
+
+
+def algorithm(planner: str) -> StudySpec:
+    text = TINY[: TINY.index("[algorithms.BayesACE]")]
+    text += f'[algorithms.mine]\nplanner = "{planner}"\ndensity = "truth"\n'
+    return parse_spec(Source.parse(text, name=__file__))
+
+
+def test_failures_are_recorded_and_retried_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = algorithm("odd_planners:Picky")
+    first = run_study(spec, tmp_path)
+    assert 0 < first.failed < first.asked == first.answered == 8
+    failed = [r for r in read_records(tmp_path / RECORDS).values() if r.get("error")]
+    assert {r["error"] for r in failed} == {"ArithmeticError: too far to the left"}
+    monkeypatch.setenv("DAACE_TEST_HEALED", "yes")
+    assert run_study(spec, tmp_path).new == 0
+    again = run_study(spec, tmp_path, retry=True)
+    assert (again.new, again.failed) == (first.failed, 0)
+
+
+def test_a_worker_that_dies_takes_nothing_with_it(tmp_path: Path) -> None:
+    spec = algorithm("odd_planners:Deadly")
+    summary = run_study(spec, tmp_path, workers=Workers(jobs=2))
+    assert summary.answered == 8
+    records = [r for r in read_records(tmp_path / RECORDS).values() if r["kind"] == "problem"]
+    killed = [r for r in records if r["status"] == "failed"]
+    assert 0 < len(killed) < 8
+    assert all(r["error"].startswith("WorkerDied: ") and r["penalty"] == 5 for r in killed)
+
+
+def test_a_density_that_cannot_be_learned_fails_its_algorithms_only(
+    tiny: StudySpec, tmp_path: Path
+) -> None:
+    broken = replace(tiny.densities[0], settings=(("forced", (("x1", "nobody"),)),))
+    summary = run_study(replace(tiny, densities=(broken,)), tmp_path)
+    assert (summary.answered, summary.failed) == (32, 16)
+    records = read_records(tmp_path / RECORDS).values()
+    assert {r["algorithm"] for r in records if r.get("error")} == {"BayesACE", "FACE-eps"}
+
+
+def test_a_read_only_folder_is_named(tiny_file: Path, tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        out = Path("/proc/daace-study")  # root may write everywhere else
+    else:
+        out = tmp_path / "closed"
+        out.mkdir(mode=0o500)
+    code, said = start(PLAIN, "study", "run", str(tiny_file), "--out", str(out))
+    assert code == 2
+    assert said.startswith("Error: '")
+    assert "Traceback" not in said
+
+
+def test_a_disk_that_fills_up_loses_nothing(
+    whole: Path, tiny_file: Path, tmp_path: Path, tiny: StudySpec
+) -> None:
+    pytest.importorskip("resource")
+    out = tmp_path / "full"
+    run_study(replace(tiny, instances=1), out)  # so that only records are written from here on
+    size = (out / RECORDS).stat().st_size + 2000
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limit += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+    code, said = start(limit + PLAIN, "study", "run", str(tiny_file), "--out", str(out))
+    assert code == 2
+    assert "records are safe, make room and run the same command again" in said
+    assert (out / RECORDS).read_bytes().endswith(b"\n")
+    run_study(tiny, out)
+    assert lines(out) == lines(whole)
+
+
+def test_unknown_tables_are_named(tiny: StudySpec, tmp_path: Path) -> None:
+    with pytest.raises(daace.InvalidInput, match="'tables' must be among 'random-2', 'random-3'"):
+        run_study(tiny, tmp_path, tables=["iris"])
+
+
+def test_a_table_of_three_classes_needs_two_of_them(tiny: StudySpec, tmp_path: Path) -> None:
+    table = replace(tiny.tables[0], name="iris", mixture="")
+    with pytest.raises(daace.InvalidInput, match=r'write \{ name = "iris", classes = \["setosa"'):
+        run_study(replace(tiny, tables=(table,)), tmp_path)
