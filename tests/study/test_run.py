@@ -81,6 +81,8 @@ import os, signal, sys
 from daace.cli import main
 from daace.study import records
 
+# Whoever runs the tests in the background has them ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 when, how, count = sys.argv[1], getattr(signal, sys.argv[2]), int(sys.argv[3])
 write, sync, append = os.write, os.fsync, records.RecordFile.append
 lines = 0
