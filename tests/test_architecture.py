@@ -19,7 +19,13 @@ PACKAGE = SOURCES / "daace"
 LAYERS = ("data", "density", "landscape", "planners", "explain", "study", "eqi", "web")
 
 #: Known to all layers.
-COMMON = {"daace._checks", "daace._typing", "daace.exceptions"}
+COMMON = {
+    "daace._checks",
+    "daace._files",
+    "daace._progress",
+    "daace._typing",
+    "daace.exceptions",
+}
 
 #: Where else a package may be named; elsewhere it may not be imported, not even inside a function.
 HOMES = {

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from daace._files import check_writable, write_atomically
 from daace.data.table import quote
 from daace.exceptions import DaaceError, InvalidInput
-from daace.explain.files import check_writable, write_atomically
 from daace.explain.registry import available, density_class
 from daace.study.cli import app as study_app
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from daace._files import write_atomically
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
 
@@ -70,12 +70,7 @@ class Checkpoint:
         arrays = {f"latest.{name}": array for name, array in latest.items()}
         arrays |= {f"best.{name}": array for name, array in best.items()}
         about = {"format": FORMAT, "fingerprint": self.fingerprint, "notes": json.dumps(notes)}
-        temporary = self.path.with_name(f".{self.path.name[:40]}.{secrets.token_hex(4)}.tmp")
-        try:
-            temporary.write_bytes(save(arrays, metadata=about))
-            os.replace(temporary, self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(self.path, save(arrays, metadata=about))
 
     def read(self) -> tuple[Arrays, Arrays, dict[str, Any]] | None:
         """Return latest state, best state and notes; None where there is no file yet.

@@ -11,9 +11,9 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 import pandas as pd
 
+from daace._progress import Bar
 from daace._typing import FloatArray
 from daace.density.checkpoint import Arrays, Checkpoint
-from daace.density.progress import Bar
 from daace.exceptions import InvalidInput
 
 #: Epochs without improvement, and by how much the learning rate then falls: the paper's.

@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice, check_integer, check_number
+from daace._files import write_atomically
+from daace._progress import Bar
 from daace._typing import IntArray
 from daace.data.table import Standardizer, Table
 from daace.density.base import ConditionalDensity
 from daace.density.checkpoint import Checkpoint
-from daace.density.progress import Bar
 from daace.density.realnvp import RealNVP, import_torch
 from daace.exceptions import InvalidInput, MissingDependency
 
@@ -234,7 +235,7 @@ def write_settings(path: str | os.PathLike[str], found: Tuning) -> None:
         "score": found.score,
         "trials": len(found.trials),
     }
-    Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_atomically(path, json.dumps(content, indent=1) + "\n")
 
 
 def read_settings(path: str | os.PathLike[str]) -> RealNVP:

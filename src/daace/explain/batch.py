@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice
+from daace._progress import Bar
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
 from daace.explain.backends import BACKENDS, Backend, run_parallel
@@ -108,10 +108,10 @@ def solve_rows(
         calls = [(batch, question, *chunk) for chunk in chunks]
         results = run_parallel(_solve_in_worker, calls, n_jobs=n_jobs, backend=backend)
     plans: list[Plan] = []
-    with Bar(len(starts), shown=progress) as bar:
+    with Bar("Explaining", len(starts), shown=progress) as bar:
         for part in results:
             plans += part
-            bar.advance(len(part))
+            bar.advance(steps=len(part))
     return plans
 
 
@@ -159,35 +159,6 @@ def _solve_in_worker(
         _kept.clear()
         _kept[batch] = question
     return _kept[batch].solve(starts, goal_of, rngs)
-
-
-class Bar:
-    """A progress bar on stderr, if that is a terminal, or nothing."""
-
-    def __init__(self, total: int | None, *, shown: bool) -> None:
-        self._progress: Any = None
-        if shown and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            columns = (*Progress.get_default_columns()[:-1], MofNCompleteColumn())
-            self._progress = Progress(
-                *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
-            )
-            self._task = self._progress.add_task("Explaining", total=total)
-
-    def advance(self, rows: int) -> None:
-        if self._progress is not None:
-            self._progress.advance(self._task, rows)
-
-    def __enter__(self) -> Bar:
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
 
 
 @dataclass(frozen=True, eq=False)

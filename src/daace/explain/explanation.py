@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_integer
+from daace._files import write_atomically
 from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.advice import relaxed_thresholds
 from daace.explain.encoding import dump_json
-from daace.explain.files import write_atomically
 from daace.explain.provenance import Provenance
 from daace.explain.record import parse_record, to_record
 from daace.landscape.problem import Problem

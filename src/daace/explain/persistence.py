@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from daace._files import write_atomically
 from daace._typing import FloatArray
 from daace.data.table import LARGEST, Standardizer, quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity, DrawStatistics, log_sum_exp
 from daace.exceptions import InvalidInput, MissingDependency, ModelFileError, PrivacyError
 from daace.explain.encoding import dump_json, load_json
-from daace.explain.files import write_atomically
 from daace.explain.registry import DENSITIES, density_class
 
 FORMAT = "daace-model"

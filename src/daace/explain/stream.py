@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice
+from daace._files import check_writable
+from daace._progress import Bar
 from daace.data.table import quote
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain.backends import BACKENDS, Backend
-from daace.explain.batch import CHUNK, Bar, Batch
+from daace.explain.batch import CHUNK, Batch
 from daace.explain.encoding import dump_json
-from daace.explain.files import check_writable
 from daace.explain.journal import Journal
 from daace.explain.provenance import describe_planner
 from daace.explain.record import to_record
@@ -71,8 +72,7 @@ def explain_file(
     ):
         done = journal.rows - journal.rows % CHUNK
         journal.cut(done)
-        with Bar(None, shown=progress) as bar:
-            bar.advance(done)
+        with Bar("Explaining", None, done=done, shown=progress) as bar:
             first = 0
             for frame in blocks:
                 begin = max(done - first, 0)
@@ -98,7 +98,7 @@ def explain_file(
                     ) from None
                 batch = Batch(answers, pd.RangeIndex(number, number + len(rows)), features)
                 journal.append(_lines(batch, whole=whole))
-                bar.advance(len(rows))
+                bar.advance(steps=len(rows))
         summary = _finish(journal, output, features)
     journal.path.unlink()
     return summary

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from daace._files import check_writable
 from daace.exceptions import InvalidInput
-from daace.explain.files import check_writable
 
 app = typer.Typer(
     help="Compare algorithms on many problems, as a TOML file says.",

@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import pandas as pd
 
+from daace._files import write_atomically
 from daace.data.table import quote
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json
-from daace.explain.files import write_atomically
 
 Record = dict[str, Any]
 

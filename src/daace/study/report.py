@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from daace.explain.files import write_atomically
+from daace._files import write_atomically
 from daace.explain.report import PAGE, STYLE
 from daace.study.checks import ALPHA, by_table
 from daace.study.claims import Claim, check_claims

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from daace._files import write_atomically
+from daace._progress import Bar
 from daace.data.table import quote
-from daace.density.progress import Bar
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json
-from daace.explain.files import write_atomically
 from daace.planners.face import Face
 from daace.study.answers import Job, Record, do, failed
 from daace.study.backends import Crew, WorkerDied, Workers

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from daace.explain.files import check_writable, write_atomically
+from daace._files import check_writable, write_atomically
 
 
 def test_new_and_old_files_are_written_whole(tmp_path):

@@ -11,7 +11,7 @@ class Bar:
 
     Args:
         what: said before the bar.
-        total: steps until it is full.
+        total: steps until it is full; None where that is not known.
         done: steps made before.
         shown: whether it is wanted.
 
@@ -20,7 +20,7 @@ class Bar:
         ...     bar.advance("loss 1.2")
     """
 
-    def __init__(self, what: str, total: int, *, done: int = 0, shown: bool = True) -> None:
+    def __init__(self, what: str, total: int | None, *, done: int = 0, shown: bool = True) -> None:
         self._progress: Any = None
         if shown and sys.stderr.isatty():
             from rich.console import Console
@@ -36,7 +36,7 @@ class Bar:
             )
             self._task = self._progress.add_task(what, total=total, completed=done, note="")
 
-    def advance(self, note: str, *, steps: int = 1) -> None:
+    def advance(self, note: str = "", *, steps: int = 1) -> None:
         """Move on by some steps and say how it goes."""
         if self._progress is not None:
             self._progress.update(self._task, advance=steps, note=note)
