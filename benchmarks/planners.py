@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 
 import daace
 from daace import ConditionalDensity, Goal, Landscape, PathOptimizer, Plan, Planner, Problem
+from daace.planners.corridors import draw_graph
 from daace.planners.nsga2 import NSGA2
 
 PENALTIES = (1.0, 5.0, 10.0, 15.0)
@@ -72,6 +73,8 @@ def compare(task: Task, density: ConditionalDensity) -> pd.DataFrame:
         problem = Problem(x, landscape, Goal(other))
         if not problem.met_by(x):
             break
+    density.pool(other)  # made once per density, as is the graph: they serve every start
+    draw_graph(density)
     _, seconds = timed(PathOptimizer(vertex_tolerance=0), problem)
     rows: list[dict[str, object]] = []
     for v in VERTICES:
@@ -104,9 +107,6 @@ def measure(chosen: list[Task], *, record: Path, jobs: int = 1) -> pd.DataFrame:
     known = {Task(*row) for row in done[list(KEY)].drop_duplicates().itertuples(index=False)}
     waiting = [task for task in chosen if task not in known]
     densities = {key: fit(*key) for key in dict.fromkeys((t.table, t.density) for t in waiting)}
-    for density in densities.values():
-        for label in density.classes_:
-            density.pool(label)
     workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
     solved = workers(delayed(compare)(t, densities[t.table, t.density]) for t in waiting)
     for count, rows in enumerate(solved, start=1):

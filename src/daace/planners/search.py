@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daace._typing import FloatArray
+from daace._typing import BoolArray, FloatArray
 from daace.landscape.constraints import project_paths
 from daace.landscape.path import (
     segment_lengths,
@@ -33,6 +33,9 @@ from daace.planners.tighten import tighten
 
 #: A doubled rule that disagrees by more than this asks for another solve on the doubled rule.
 RULE_TOLERANCE = 1e-3
+
+#: Paths that cost up to this share more than the cheapest may still turn out cheaper.
+CONTENDS = 0.1
 
 #: Routes over the roadmap of draws that seed each number of vertices.
 ROUTES = 4
@@ -139,7 +142,7 @@ class Search:
         self.lower = np.stack([p.feasible.lower for p in problems])
         self.upper = np.stack([p.feasible.upper for p in problems])
         self.unit = roughness_unit(first, self.starts)
-        tolerance = max(1e-6, 1e-2 * vertex_tolerance)
+        tolerance = max(1e-5, 1e-2 * vertex_tolerance)
         self.descent = Descent.over(first, tolerance=tolerance, clock=clock)
         self.given = routes
         self.routes: dict[int, list[FloatArray]] = {}
@@ -252,7 +255,8 @@ class Search:
     def _improve(self, seeds: Candidates) -> Candidates:
         """Move all seeds a little, if they are many, and the best of each problem to rest.
 
-        Where a doubled rule disagrees with the one used, those paths are moved again on it.
+        Where a doubled rule disagrees with the one used, those paths that may still turn out the
+        cheapest are moved again on it.
         """
         best = seeds
         if len(seeds.owner) > FEW * len(np.unique(seeds.owner)):
@@ -262,11 +266,19 @@ class Search:
         for nodes, rows in self.descent.by_nodes(best.paths):
             while len(rows):
                 error = self._descend(best, rows, nodes)
-                rows = rows[error > RULE_TOLERANCE]
+                rows = rows[(error > RULE_TOLERANCE) & self._contends(best, rows)]
                 nodes *= 2
                 if nodes > MAX_NODES or self.clock.expired:
                     break
         return self._best(best)
+
+    def _contends(self, candidates: Candidates, rows: np.ndarray) -> BoolArray:
+        """Whether paths cost little more than the cheapest of the same problem."""
+        lowest = np.full(len(self.problems), np.inf)
+        np.minimum.at(lowest, candidates.owner, candidates.cost)
+        limit = lowest[candidates.owner[rows]]
+        contends: BoolArray = candidates.cost[rows] <= limit + CONTENDS * np.abs(limit)
+        return contends
 
     def _descend(
         self,
@@ -330,9 +342,7 @@ class Search:
         problem = self.problems[i]
         arrived: list[tuple[float, FloatArray]] = []
         for k in np.flatnonzero(candidates.owner == i):
-            polished = polish_tails(problem, candidates.paths[k], self.descent)
-            restored = restore(problem, polished, self.descent.metric)
-            path = settle(problem, restored, goal.inside)
+            path = self._arrive(i, candidates.paths[k], goal)
             if path is not None:
                 arrived.append((problem.path_cost(path), path))
         if not arrived:
@@ -342,6 +352,19 @@ class Search:
             path = self._tighten(i, path)
             cost = problem.path_cost(path)
         return cost, path
+
+    def _arrive(self, i: int, path: FloatArray, goal: GoalPoints) -> FloatArray | None:
+        """Return the path with an end that meets the goal, strictly, if one is near."""
+        restored = restore(self.problems[i], path, self.descent.metric)
+        return settle(self.problems[i], restored, goal.inside)
+
+    def _polish(self, i: int, path: FloatArray, goal: GoalPoints) -> FloatArray:
+        """Return the path with its tails improved, if it still arrives and costs less."""
+        problem = self.problems[i]
+        polished = self._arrive(i, polish_tails(problem, path, self.descent), goal)
+        if polished is None or not problem.path_cost(polished) < problem.path_cost(path):
+            return path
+        return polished
 
     def _tighten(self, i: int, path: FloatArray) -> FloatArray:
         """Draw back an end that the descent could not move, and move the others after it."""
@@ -374,7 +397,8 @@ class Search:
                 seen = best_reached(self.region.slack(ends))
                 reachable = (max(reachable[0], seen[0]), max(reachable[1], seen[1]))
             return give_up(problem, self.clock, status=status, reachable=reachable)
-        plans = {v: arrive(problem, path, self.clock) for v, path in wanted.items()}
-        best = min(plan.cost for plan in plans.values())
+        costs = {v: problem.path_cost(path) for v, path in wanted.items()}
+        best = min(costs.values())
         limit = best + max(self.vertex_tolerance, ROUNDING) * abs(best)
-        return next(plans[v] for v in sorted(plans) if plans[v].cost <= limit)
+        fewest = next(v for v in sorted(costs) if costs[v] <= limit)
+        return arrive(problem, self._polish(i, wanted[fewest], goal), self.clock)
