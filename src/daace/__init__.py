@@ -30,6 +30,7 @@ from daace.explain.trust import Check
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
+from daace.landscape.links import Link
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan, Planner, Status
 from daace.planners.face import Face
@@ -58,6 +59,7 @@ __all__ = [
     "KernelDensity",
     "Landscape",
     "LinearGaussianNetwork",
+    "Link",
     "MissingDependency",
     "ModelFileError",
     "Network",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ from daace._typing import FloatArray
 from daace.data.table import Table
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.exceptions import InvalidInput
-from daace.landscape.constraints import Constraints, FeasibleSet, isotonic
+from daace.landscape.constraints import Constraints
+from daace.landscape.feasible import FeasibleSet, isotonic
+from daace.landscape.links import Link
 
 
 @pytest.fixture(scope="module")
@@ -206,3 +210,81 @@ def test_projection_does_not_change_its_argument() -> None:
     kept = paths.copy()
     _set([0, 1, -1]).project(paths)
     assert np.array_equal(paths, kept)
+
+
+# Rules beyond bounds ------------------------------------------------------------------------------
+
+
+def test_changes_are_bounded_from_the_start(flowers: LinearGaussianNetwork) -> None:
+    start = _start(flowers)
+    rules = Constraints(max_rise={"petal width": 0.5}, max_fall={"petal width": 0.0})
+    feasible = rules.compile(flowers, start)
+    user = flowers.to_user(np.stack([feasible.lower, feasible.upper]))["petal width"]
+    assert user.tolist() == pytest.approx([1.2, 1.7])
+
+
+def test_steps_whole_numbers_and_links_in_the_users_units(flowers: LinearGaussianNetwork) -> None:
+    start = _start(flowers)
+    rules = Constraints(
+        max_step={"petal width": 0.25, "petal length": 2.5},
+        integer=["petal length"],
+        links=[
+            Link(
+                {"sepal length": 1, "sepal width": -2},
+                equals=0,
+            )
+        ],
+        max_changed=2,
+    )
+    feasible = rules.compile(flowers, start)
+    scale = flowers.standardizer_.scale
+    assert (feasible.steps * scale).tolist() == pytest.approx([np.inf, np.inf, 2.0, 0.25])
+    assert feasible.grid.features.tolist() == [2]
+    assert feasible.grid.counts(start).tolist() == pytest.approx([4.0])
+    assert feasible.slabs.hold(start)
+    moved = flowers.to_model([5.0, 2.5, 4.0, 1.2])[0]
+    assert feasible.slabs.hold(moved)
+    assert feasible.allows(moved)
+    assert not feasible.allows(flowers.to_model([5.0, 2.5, 5.0, 1.2])[0])
+    assert not feasible.allows(flowers.to_model([5.0, 2.6, 4.0, 1.2])[0])
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"max_rise": {"petal width": -1}}, "'max_rise' must be numbers from 0 on"),
+        ({"max_step": {"petal width": 0}}, "'max_step' must be positive"),
+        ({"max_step": {"petal length": 0.5}, "integer": ["petal length"]}, "at least 1 where"),
+        ({"max_changed": 0}, "'max_changed'"),
+        ({"integer": "petal length"}, "'integer' must be a list"),
+        ({"links": Link({"petal width": 1}, at_most=3)}, "'links' must be a list"),
+        ({"links": ["petal width"]}, "'links' must be a list"),
+    ],
+)
+def test_rules_that_mean_nothing(rules: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Constraints(**rules)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"integer": ["petal width"]}, "'petal width', which is 1.2 now"),
+        ({"links": [Link({"petal width": 1}, at_most=1)]}, "where the sum is 1.2 now"),
+        ({"links": [Link({"wings": 1}, at_most=1)]}, "'wings'"),
+        ({"max_rise": {"wings": 1}}, "'wings'"),
+    ],
+)
+def test_rules_that_exclude_the_start(
+    flowers: LinearGaussianNetwork, rules: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Constraints(**rules).compile(flowers, _start(flowers))
+
+
+def test_rules_come_back_from_plain_values() -> None:
+    rules = Constraints(
+        links=[Link({"a": 1, "b": -1}, at_most=0)], integer=["a"], max_step={"b": 2}
+    )
+    again = Constraints(**json.loads(json.dumps(asdict(rules))))
+    assert again == rules

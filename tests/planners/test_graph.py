@@ -9,7 +9,7 @@ import pytest
 
 from daace import ConditionalDensity, Constraints, GaussianMixture, Goal, Landscape, Problem
 from daace.exceptions import InvalidInput
-from daace.landscape.constraints import FeasibleSet
+from daace.landscape.feasible import FeasibleSet
 from daace.planners.edges import BLOCK, EdgeRule
 from daace.planners.graph import SHIFT, Graph
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 
-from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
+from daace import Constraints, GaussianMixture, Goal, Landscape, Link, Problem
 from daace.data.synthetic import random_mixture
 from daace.landscape.path import gauss_rule, straight_paths
 from daace.planners.quasi_newton import Metric
@@ -56,6 +56,7 @@ def batch(problem: Problem, ends: np.ndarray, vertices: int) -> tuple[Objective,
         lower=np.broadcast_to(problem.feasible.lower, shape),
         upper=np.broadcast_to(problem.feasible.upper, shape),
         direction=problem.feasible.direction,
+        slabs=problem.feasible.slabs,
         weights=problem.feasible.weights if problem.feasible.weighted else None,
         unit=np.ones(count),
     )
@@ -124,3 +125,50 @@ def test_bounds_are_never_crossed() -> None:
     outcome = minimize(objective, Z, Metric.of(density.pool("c1")))
     assert (outcome.Z[..., 0] <= start[0] + 0.3 + 1e-12).all()
     assert (outcome.Z[..., 1] >= start[1] - 0.2 - 1e-12).all()
+
+
+@pytest.mark.parametrize("penalty", [1.0, 4.0])
+@pytest.mark.parametrize("vertices", [0, 2])
+@pytest.mark.parametrize("kind", ["equals", "at_most"])
+def test_with_links_it_ends_where_slsqp_ends(penalty: float, vertices: int, kind: str) -> None:
+    rng = np.random.default_rng(4)
+    density = GaussianMixture(*random_mixture(4, components=1, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    terms = {"x1": 1.0, "x2": -0.5, "x4": 0.7}
+    a = np.array([1.0, -0.5, 0.0, 0.7])
+    link = Link(terms, **{kind: float(a @ start) + (0.05 if kind == "at_most" else 0.0)})
+    rules = Constraints(links=[link])
+    goal = Goal("c1", min_posterior=0.8)
+    problem = Problem(start, Landscape(density, penalty=penalty), goal, rules)
+    pool = density.pool("c1")
+    inside = problem.feasible.nearest(pool.X)
+    inside = inside[(problem.region.slack(inside) > 0).all(axis=1)]
+    end = inside[np.argmin(((inside - start) ** 2).sum(axis=1))][None]
+    objective, Z = batch(problem, end, vertices)
+    outcome = minimize(objective, Z, Metric.of(pool), tolerance=1e-9, iterations=300)
+    assert problem.feasible.slabs.hold(outcome.Z).all()
+    rows = np.arange(1)
+
+    def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
+        values = objective.evaluate(z.reshape(Z.shape), rows)
+        return float(values.cost[0]), values.gradient.ravel()
+
+    def slack(z: np.ndarray) -> np.ndarray:
+        return objective.evaluate(z.reshape(Z.shape), rows).slack[0]
+
+    def room(z: np.ndarray) -> np.ndarray:
+        return problem.feasible.slabs.high[0] - z.reshape(Z.shape)[0] @ problem.feasible.slabs.A[0]
+
+    oracle = scipy_minimize(
+        cost,
+        Z.ravel(),
+        jac=True,
+        method="SLSQP",
+        constraints=[
+            {"type": "ineq", "fun": slack},
+            {"type": "eq" if kind == "equals" else "ineq", "fun": room},
+        ],
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    assert outcome.violation[0] <= 1e-6
+    assert outcome.cost[0] <= oracle.fun * (1 + 1e-3)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from daace.landscape.links import Slabs
 from daace.planners.tangent import Tangent
 
 FREE, RISING, FALLING = 0, 1, -1
@@ -16,7 +17,7 @@ def tangent(z: list[float], wish: list[float], direction: int, *, share: float =
     column = np.reshape(z, (1, -1, 1))
     bounds = np.zeros_like(column), np.ones_like(column)
     wishes = np.reshape(wish, column.shape)
-    return Tangent.of(column, wishes, *bounds, np.array([direction]), share=share)
+    return Tangent.of(column, wishes, *bounds, np.array([direction]), Slabs.none(), share=share)
 
 
 def allowed(z: list[float], wish: list[float], direction: int) -> list[float]:
@@ -79,3 +80,29 @@ def test_it_is_a_projection(direction: int) -> None:
     matrix = np.stack([chosen(e.reshape(1, 5, 1)).ravel() for e in np.eye(5)])
     np.testing.assert_allclose(matrix, matrix.T)
     np.testing.assert_allclose(matrix @ matrix, matrix, atol=1e-15)
+
+
+@pytest.mark.parametrize("direction", [FREE, RISING])
+def test_links_that_are_met_are_kept_to(direction: int) -> None:
+    """An equation, a bound that is met and pushed against, and one that is not."""
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(3, 4))
+    A /= np.linalg.norm(A, axis=1)[:, None]
+    Z = np.tile(rng.uniform(0.2, 0.8, size=4), (1, 3, 1))
+    Z[0, 1, 0] = Z[0, 2, 0] = 1.0
+    wish = rng.normal(size=Z.shape)
+    sums = Z[0] @ A.T
+    slabs = Slabs(A, np.array([sums[0, 0], -9, -9]), np.array([sums[0, 0], sums[0, 1], 9]))
+    bounds = np.zeros_like(Z), np.ones_like(Z)
+    directions = np.array([0, direction, 0, 0])
+    chosen = Tangent.of(Z, wish, *bounds, directions, slabs)
+    moved = chosen(wish)
+    assert np.abs(moved @ A[0]).max() <= 1e-12  # the equation, at every waypoint
+    pushed = (sums[:, 1] >= sums[0, 1] - 1e-9) & (wish[0] @ A[1] >= 0)
+    assert np.abs((moved[0] @ A[1])[pushed]).max(initial=0) <= 1e-12
+    assert (moved[0, :, 0][(Z[0, :, 0] == 1) & (wish[0, :, 0] > 0)] == 0).all()
+    if direction == RISING:
+        assert np.diff(moved[0, :, 1]).min() >= -1e-12
+    matrix = np.stack([chosen(e.reshape(Z.shape)).ravel() for e in np.eye(Z.size)])
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
+    np.testing.assert_allclose(matrix @ matrix, matrix, atol=1e-12)

@@ -353,6 +353,8 @@ def user_path(problem: Problem, waypoints: FloatArray, values: FloatArray) -> pd
     position = {name: j for j, name in enumerate(density.features_)}
     for feature in constraints.fixed:
         user[:, position[feature]] = values[position[feature]]
+    whole = [position[feature] for feature in constraints.integer]
+    user[1:, whole] = np.rint(user[1:, whole])
     for feature, bound in constraints.lower.items():
         j = position[feature]
         user[1:, j] = np.maximum(user[1:, j], bound)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
+from daace._checks import check_integer
+from daace._typing import FloatArray
 from daace.data.table import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.landscape.feasible import Changes, FeasibleSet, Grid
+from daace.landscape.links import Link, Slabs
+
+#: Rules that map features to numbers, and what those must be.
+MAPPINGS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "lower": ("numbers", lambda number: number < np.inf),
+    "upper": ("numbers", lambda number: number > -np.inf),
+    "weights": ("positive numbers", lambda number: 0 < number < np.inf),
+    "max_rise": ("numbers from 0 on", lambda number: number >= 0),
+    "max_fall": ("numbers from 0 on", lambda number: number >= 0),
+    "max_step": ("positive numbers", lambda number: number > 0),
+}
 
 
 @dataclass(frozen=True)
@@ -20,8 +33,14 @@ class Constraints:
     Args:
         fixed: features that keep their value.
         lower, upper: bounds by feature.
+        max_rise, max_fall: bounds of the change from the start, by feature.
         only_up, only_down: features that may only rise, or only fall, from waypoint to waypoint.
         weights: how hard a change is: a feature of weight 2 counts twice in the length.
+        max_step: largest change from one waypoint to the next, by feature; long segments get
+            more waypoints, on the same line and at the same cost.
+        integer: features that are whole numbers.
+        links: weighted sums of features that keep a value or a bound.
+        max_changed: how many features may change at all.
 
     Example:
         >>> Constraints(fixed=["age"], only_up=["education"], upper={"debt": 20_000}).fixed
@@ -34,35 +53,29 @@ class Constraints:
     only_up: Collection[str] = ()
     only_down: Collection[str] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
+    max_rise: Mapping[str, float] = field(default_factory=dict)
+    max_fall: Mapping[str, float] = field(default_factory=dict)
+    max_step: Mapping[str, float] = field(default_factory=dict)
+    integer: Collection[str] = ()
+    links: Collection[Link] = ()
+    max_changed: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("fixed", "only_up", "only_down"):
+        for name in ("fixed", "only_up", "only_down", "integer"):
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Iterable):
                 raise InvalidInput(f"'{name}' must be a list of features. Got {value!r}.")
             object.__setattr__(self, name, tuple(str(feature) for feature in value))
-        for name in ("lower", "upper", "weights"):
-            value = getattr(self, name)
-            if not isinstance(value, Mapping):
-                raise InvalidInput(
-                    f"'{name}' must map features to numbers. Got {type(value).__name__}."
-                )
-            try:
-                numbers = {str(feature): float(number) for feature, number in value.items()}
-            except (TypeError, ValueError):
-                raise InvalidInput(
-                    f"'{name}' must map features to numbers. Got {dict(value)!r}."
-                ) from None
-            nowhere = {"lower": np.inf, "upper": -np.inf}.get(name, np.nan)
-            wrong = [f for f, number in numbers.items() if np.isnan(number) or number == nowhere]
-            if name == "weights":
-                wrong = [f for f, number in numbers.items() if not 0 < number < np.inf]
-            if wrong:
-                raise InvalidInput(
-                    f"'{name}' must be {'positive numbers' if name == 'weights' else 'numbers'}. "
-                    f"Got {numbers[wrong[0]]} for '{wrong[0]}'."
-                )
-            object.__setattr__(self, name, numbers)
+        for name in MAPPINGS:
+            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
+        if isinstance(self.links, Link | str) or not isinstance(self.links, Iterable):
+            raise InvalidInput(f"'links' must be a list of daace.Link. Got {self.links!r}.")
+        links = [Link(**link) if isinstance(link, Mapping) else link for link in self.links]
+        if not all(isinstance(link, Link) for link in links):
+            raise InvalidInput(f"'links' must be a list of daace.Link. Got {links!r}.")
+        object.__setattr__(self, "links", tuple(links))
+        if self.max_changed is not None:
+            check_integer("max_changed", self.max_changed, at_least=1)
         both = sorted(set(self.only_up) & set(self.only_down))
         if both:
             raise InvalidInput(
@@ -74,17 +87,19 @@ class Constraints:
                 f"'lower' must not exceed 'upper'. Got {self.lower[crossed[0]]} > "
                 f"{self.upper[crossed[0]]} for '{crossed[0]}'."
             )
+        small = [f for f in self.integer if self.max_step.get(f, 1.0) < 1]
+        if small:
+            raise InvalidInput(
+                f"'max_step' must be at least 1 where numbers are whole. "
+                f"Got {self.max_step[small[0]]:g} for '{small[0]}'."
+            )
 
     def features(self) -> set[str]:
         """Return every feature that a rule names."""
-        return {
-            *self.fixed,
-            *self.lower,
-            *self.upper,
-            *self.only_up,
-            *self.only_down,
-            *self.weights,
-        }
+        named = (getattr(self, name) for name in ("fixed", "only_up", "only_down", "integer"))
+        mapped = (getattr(self, name) for name in MAPPINGS)
+        linked = (link.terms for link in self.links)
+        return {feature for names in (*named, *mapped, *linked) for feature in names}
 
     def compile(
         self,
@@ -134,6 +149,12 @@ class Constraints:
                     lower[j] = min(max(lower[j], value), start[j])
                 else:
                     upper[j] = max(min(upper[j], value), start[j])
+        for feature, rise in self.max_rise.items():
+            j = position[feature]
+            upper[j] = min(upper[j], start[j] + rise / scale[j])
+        for feature, fall in self.max_fall.items():
+            j = position[feature]
+            lower[j] = max(lower[j], start[j] - fall / scale[j])
         for feature in self.only_up:
             direction[position[feature]] = 1
             lower[position[feature]] = start[position[feature]]
@@ -146,81 +167,68 @@ class Constraints:
             direction[j] = 0
         for feature, weight in self.weights.items():
             weights[position[feature]] = weight
-        return FeasibleSet(lower, upper, direction, weights)
+        steps = np.full(len(names), np.inf)
+        for feature, step in self.max_step.items():
+            whole = np.floor(step) if feature in self.integer else step
+            steps[position[feature]] = whole / scale[position[feature]]
+        grid = self._compile_grid(position, start, scale, mean)
+        lower, upper = grid.narrow(lower, upper)
+        return FeasibleSet(
+            lower,
+            upper,
+            direction,
+            weights,
+            slabs=self._compile_links(position, start, scale, mean),
+            steps=steps,
+            grid=grid,
+            changes=None if self.max_changed is None else Changes(start, self.max_changed),
+        )
+
+    def _compile_grid(
+        self, position: dict[str, int], start: FloatArray, scale: FloatArray, mean: FloatArray
+    ) -> Grid:
+        j = np.array(sorted(position[feature] for feature in set(self.integer)), dtype=np.intp)
+        grid = Grid(j, -mean[j] / scale[j], 1 / scale[j])
+        if len(j) and not grid.holds(start):
+            counts = grid.counts(start)
+            worst = int(np.argmax(np.abs(counts - np.rint(counts))))
+            name = {index: feature for feature, index in position.items()}[int(j[worst])]
+            raise InvalidInput(
+                f"'integer' must allow the start. Got '{name}', which is {counts[worst]:g} now: "
+                "round it, or leave it out."
+            )
+        return grid
+
+    def _compile_links(
+        self, position: dict[str, int], start: FloatArray, scale: FloatArray, mean: FloatArray
+    ) -> Slabs:
+        slabs = []
+        for link in self.links:
+            row = np.zeros(len(start))
+            for feature, weight in link.terms.items():
+                row[position[feature]] += weight
+            size = float(np.linalg.norm(row * scale))
+            low, high = ((bound - row @ mean) / size for bound in link.bounds)
+            slab = Slabs((row * scale / size)[None], np.array([low]), np.array([high]))
+            if not slab.hold(start):
+                raise InvalidInput(
+                    f"'links' must allow the start. Got {link}, where the sum is "
+                    f"{row @ (start * scale + mean):g} now: move the bound or leave it out."
+                )
+            slabs.append(slab)
+        return Slabs.joined(slabs, len(start))
 
 
-@dataclass(frozen=True, eq=False)
-class FeasibleSet:
-    """Where waypoints may be, in model space.
-
-    Attributes:
-        lower, upper: box; equal where a feature is fixed.
-        direction: 1 where a feature may only rise along the path, -1 only fall, 0 free.
-        weights: of each feature in the length.
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    direction: IntArray
-    weights: FloatArray
-
-    @property
-    def weighted(self) -> bool:
-        """Whether any weight differs from 1."""
-        return bool((self.weights != 1.0).any())
-
-    def contains(self, waypoints: FloatArray) -> bool:
-        """Whether every waypoint of a path is allowed."""
-        inside = (waypoints >= self.lower) & (waypoints <= self.upper)
-        steps = np.diff(waypoints, axis=0) * self.direction
-        return bool(inside.all() and (steps >= 0).all())
-
-    def project(self, paths: FloatArray) -> FloatArray:
-        """Return the nearest allowed paths; the first waypoint of each is the start and stays.
-
-        Bounded isotonic regression along the path where a direction is given, clipping elsewhere.
-        """
-        free = project_paths(paths[..., 1:, :], self.lower, self.upper, self.direction)
-        return np.concatenate([paths[..., :1, :], free], axis=-2)
-
-
-def project_paths(
-    free: FloatArray, lower: FloatArray, upper: FloatArray, direction: IntArray
-) -> FloatArray:
-    """Return the nearest allowed waypoints after the start, shape `(..., waypoints, n)`.
-
-    Clipping to the bounds, which broadcast; isotonic along the path first where a direction is
-    given: together the exact projection.
-    """
-    moved, j = free, np.flatnonzero(direction)
-    if len(j):
-        moved, sign = free.copy(), direction[j][:, None]
-        ordered = sign * isotonic(sign * np.swapaxes(free[..., j], -1, -2))
-        moved[..., j] = np.swapaxes(ordered, -1, -2)
-    return np.clip(moved, lower, upper)
-
-
-def isotonic(values: FloatArray, crowd: IntArray | None = None) -> FloatArray:
-    """Return the nearest non-decreasing sequence along the last axis.
-
-    By the min-max formula: entry k is the largest, over beginnings i <= k, of the smallest, over
-    ends j >= k, of the means of the entries i..j.
-
-    Args:
-        values: shape `(..., size)`.
-        crowd: numbers that do not fall along the last axis; only entries with the same number
-            need to be in order. One crowd when left out.
-    """
-    size = values.shape[-1]
-    if size == 1:
-        return values.copy()
-    sums = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
-    begin, end = np.indices((size, size))
-    length = np.maximum(end - begin + 1, 1)
-    together = end >= begin
-    if crowd is not None:
-        together = together & (crowd[..., begin] == crowd[..., end])
-    means = np.where(together, (sums[..., end + 1] - sums[..., begin]) / length, np.inf)
-    smallest = np.minimum.accumulate(means[..., ::-1], axis=-1)[..., ::-1]
-    largest: FloatArray = np.where(together, smallest, -np.inf).max(axis=-2)
-    return largest if crowd is not None else np.maximum.accumulate(largest, axis=-1)
+def _numbers(name: str, value: object) -> dict[str, float]:
+    """Return a rule that maps features to numbers, checked."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"'{name}' must map features to numbers. Got {type(value).__name__}.")
+    try:
+        numbers = {str(feature): float(number) for feature, number in value.items()}
+    except (TypeError, ValueError):
+        raise InvalidInput(f"'{name}' must map features to numbers. Got {dict(value)!r}.") from None
+    kind, good = MAPPINGS[name]
+    wrong = [feature for feature, number in numbers.items() if not good(number)]
+    if wrong:
+        raise InvalidInput(f"'{name}' must be {kind}. Got {numbers[wrong[0]]} for '{wrong[0]}'.")
+    return numbers

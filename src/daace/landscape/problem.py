@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,8 +11,9 @@ import numpy as np
 from daace._typing import FloatArray
 from daace.data.table import LARGEST
 from daace.exceptions import InvalidInput
-from daace.landscape.constraints import Constraints, FeasibleSet
+from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
+from daace.landscape.feasible import FeasibleSet
 from daace.landscape.goal import Goal, GoalRegion, Posterior
 
 
@@ -89,6 +91,12 @@ class Problem:
         """Return the cost of a path, the weights of the constraints included in its length."""
         weights = self.feasible.weights if self.feasible.weighted else None
         return self.landscape.path_cost(waypoints, rule=rule, pieces=pieces, weights=weights)
+
+    def within(self, feasible: FeasibleSet) -> Problem:
+        """Return the same question by other rules."""
+        other = copy(self)
+        object.__setattr__(other, "feasible", feasible)
+        return other
 
     def met_by(self, x: FloatArray) -> bool:
         """Whether a model-space point meets the goal, judged alone."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.landscape.feasible import project_paths
 from daace.landscape.problem import Problem
 from daace.planners.base import follow_end
 from daace.planners.descent import Descent
 from daace.planners.quasi_newton import Metric
 from daace.planners.sqp import MARGIN
+from daace.planners.tangent import Tangent
 
 #: Most steps of Newton's method from an end that misses the goal.
 NEWTON = 10
@@ -21,7 +23,13 @@ HIDDEN = 1e-2
 FAR_FROM_GOAL = 1e-3
 
 
-def restore(problem: Problem, path: FloatArray, metric: Metric) -> FloatArray:
+def restore(
+    problem: Problem,
+    path: FloatArray,
+    metric: Metric,
+    *,
+    bounds: tuple[FloatArray, FloatArray] | None = None,
+) -> FloatArray:
     """Move an end that misses the goal by little onto its edge, by Newton's method.
 
     The step is the shortest one in the terrain's metric; the end of a steep descent can be 1e-4
@@ -30,6 +38,7 @@ def restore(problem: Problem, path: FloatArray, metric: Metric) -> FloatArray:
     region, feasible = problem.region, problem.feasible
     if not region.differentiable or problem.met_by(path[-1]):
         return path
+    lower, upper = bounds if bounds is not None else (feasible.lower, feasible.upper)
     path = path.copy()
     edges = np.zeros(2, dtype=bool)  # once missed, an edge is kept to: the two can be close
     for _ in range(NEWTON):
@@ -39,13 +48,17 @@ def restore(problem: Problem, path: FloatArray, metric: Metric) -> FloatArray:
             break
         edges |= short > MARGIN
         uphill = gradients()[0, edges]
-        wish = uphill.sum(axis=0)
-        free = (path[-1] > feasible.lower) | (wish > 0)
-        free &= (path[-1] < feasible.upper) | (wish < 0)
-        slopes = uphill * free
-        moves = metric.rotate_back(metric.rotate(slopes) / metric.precision) * free
+        end, wish, low, high = (
+            row[None, None] for row in (path[-1], uphill.sum(axis=0), lower, upper)
+        )
+        none = np.zeros_like(feasible.direction)
+        tangent = Tangent.of(end, wish, low, high, none, feasible.slabs)
+        slopes = tangent(uphill[:, None, None])[:, 0, 0]
+        moves = metric.rotate_back(metric.rotate(slopes) / metric.precision)
+        moves = tangent(moves[:, None, None])[:, 0, 0]
         needed = np.linalg.lstsq(slopes @ moves.T, short[edges], rcond=None)[0]
-        path[-1] = np.clip(path[-1] + needed @ moves, feasible.lower, feasible.upper)
+        moved = end + needed @ moves
+        path[-1] = project_paths(moved, low, high, none, feasible.slabs)[0, 0]
     return follow_end(path, feasible.direction)
 
 

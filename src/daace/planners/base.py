@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from daace._typing import FloatArray, IntArray
+from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 
 
@@ -112,6 +113,18 @@ class Clock:
         return self.limit is not None and self.seconds > self.limit
 
 
+def refuse_discrete(problem: Problem, planner: str) -> None:
+    """Say so if a planner cannot keep to whole numbers, or to a number of changes.
+
+    Raises:
+        InvalidInput: the problem has such a rule.
+    """
+    if problem.feasible.discrete:
+        raise InvalidInput(
+            f"{planner} keeps neither to 'integer' nor to 'max_changed': plan with PathOptimizer."
+        )
+
+
 def already_there(problem: Problem, clock: Clock) -> Plan | None:
     """Return the plan that stays where it is, if the start meets the goal."""
     if not problem.met_by(problem.x):
@@ -122,7 +135,11 @@ def already_there(problem: Problem, clock: Clock) -> Plan | None:
 def arrive(
     problem: Problem, waypoints: FloatArray, clock: Clock, *, notes: tuple[str, ...] = ()
 ) -> Plan:
-    """Return the plan of a path whose end has been checked, alone, against the goal."""
+    """Return the plan of a path whose end has been checked, alone, against the goal.
+
+    Where the constraints limit the steps, long segments get more waypoints.
+    """
+    waypoints = problem.feasible.divide(waypoints)
     cost = problem.path_cost(waypoints)
     return Plan(Status.FOUND, waypoints, cost, clock.evaluations, clock.seconds, notes=notes)
 
@@ -152,7 +169,7 @@ def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArra
         else:
             outside = middle
     moved = end + inside * (anchor - end)
-    path[-1] = np.clip(moved, problem.feasible.lower, problem.feasible.upper)
+    path[-1] = problem.feasible.nearest(moved[None])[0]
     path = follow_end(path, problem.feasible.direction)
     return path if problem.met_by(path[-1]) else None
 

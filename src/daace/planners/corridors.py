@@ -55,7 +55,7 @@ def within(graph: Graph, problem: Problem) -> Graph:
     constraints.
     """
     feasible, density = problem.feasible, problem.landscape.density
-    X = np.clip(graph.points, feasible.lower, feasible.upper)
+    X = feasible.nearest(graph.points)
     if (X == graph.points).all(axis=1).sum() >= min(FEWEST, len(X)):
         return graph
     order = np.argsort(-log_sum_exp(density.log_joint(X)), kind="stable")

@@ -54,13 +54,14 @@ class Descent:
         unit: FloatArray,
         iterations: int = ITERATIONS,
     ) -> Outcome:
-        """Move paths to rest, within bounds of shape `(paths, n)`.
+        """Move paths to rest, within bounds of shape `(paths, n)` or `(paths, waypoints, n)`.
 
         An end whose posterior has no gradient stays where it is.
         """
         Z = paths[:, 1:]
-        lower = np.repeat(lower[:, None], Z.shape[1], axis=1)
-        upper = np.repeat(upper[:, None], Z.shape[1], axis=1)
+        if lower.ndim == 2:
+            lower, upper = lower[:, None], upper[:, None]
+        lower, upper = (np.broadcast_to(side, Z.shape).copy() for side in (lower, upper))
         if not self.problem.region.differentiable:
             lower[:, -1] = upper[:, -1] = Z[:, -1]
         objective = Objective(
@@ -71,6 +72,7 @@ class Descent:
             lower=lower,
             upper=upper,
             direction=self.problem.feasible.direction,
+            slabs=self.problem.feasible.slabs,
             weights=_weights(self.problem),
             unit=unit,
         )

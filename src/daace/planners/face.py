@@ -13,7 +13,15 @@ from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity, DrawStatistics
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
-from daace.planners.base import Clock, Plan, Planner, already_there, arrive, give_up
+from daace.planners.base import (
+    Clock,
+    Plan,
+    Planner,
+    already_there,
+    arrive,
+    give_up,
+    refuse_discrete,
+)
 from daace.planners.edges import EdgeRule, Kind
 from daace.planners.graph import Graph
 from daace.planners.routes import Routes, find_routes
@@ -117,6 +125,7 @@ class Face(Planner):
         return mine[density.draws_]
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        refuse_discrete(problem, "Face")
         clock = Clock()
         stay = already_there(problem, clock)
         if stay is not None:
@@ -137,7 +146,7 @@ class Face(Planner):
         """Say why no way to the goal was found, and what to change; nothing if there is one."""
         routes, points = self.query(problem), self.points
         feasible, size = problem.feasible, len(points)
-        inside = np.all((points >= feasible.lower) & (points <= feasible.upper), axis=1)
+        inside = feasible.allows(points)
         if routes.paths:
             return ""
         if not inside.any():

@@ -70,10 +70,17 @@ def _climb(problem: Problem, point: FloatArray) -> FloatArray:
 
     feasible = problem.feasible
     bounds = np.column_stack([feasible.lower, feasible.upper])
+    links = _links(problem)
     result = minimize(
-        loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300}
+        loss,
+        point,
+        jac=True,
+        method="SLSQP" if links else "L-BFGS-B",
+        bounds=bounds,
+        constraints=links,
+        options={"maxiter": 300},
     )
-    top: FloatArray = np.clip(result.x, feasible.lower, feasible.upper)
+    top: FloatArray = feasible.nearest(result.x[None])[0]
     return top
 
 
@@ -94,7 +101,30 @@ def _climb_one(problem: Problem, point: FloatArray, which: int) -> FloatArray:
     with warnings.catch_warnings():  # that a step left the bounds by rounding is clipped below
         warnings.simplefilter("ignore", RuntimeWarning)
         result = minimize(
-            value, point, jac=True, method="SLSQP", bounds=bounds, constraints=[constraint]
+            value,
+            point,
+            jac=True,
+            method="SLSQP",
+            bounds=bounds,
+            constraints=[constraint, *_links(problem)],
         )
-    top: FloatArray = np.clip(result.x, feasible.lower, feasible.upper)
+    top: FloatArray = feasible.nearest(result.x[None])[0]
     return top
+
+
+def _links(problem: Problem) -> list[dict[str, object]]:
+    """Return the links between features as scipy takes them."""
+    slabs = problem.feasible.slabs
+    found: list[dict[str, object]] = []
+    for row, low, high in zip(slabs.A, slabs.low, slabs.high, strict=True):
+        sides = [("eq", row, low)] if low == high else [("ineq", row, low), ("ineq", -row, -high)]
+        for kind, a, bound in sides:
+            if np.isfinite(bound):
+                found.append(
+                    {
+                        "type": kind,
+                        "fun": lambda x, a=a, bound=bound: a @ x - bound,
+                        "jac": lambda x, a=a: a,
+                    }
+                )
+    return found

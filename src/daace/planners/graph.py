@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import dijkstra
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace.density.base import ConditionalDensity, log_sum_exp
 from daace.exceptions import InvalidInput
-from daace.landscape.constraints import FeasibleSet
 from daace.landscape.cost import LARGEST_POWER, Landscape
+from daace.landscape.feasible import FeasibleSet
 from daace.landscape.path import segment_lengths
 from daace.planners.base import one_thread
 from daace.planners.edges import (
@@ -233,7 +233,7 @@ class Graph:
                 ground; the steps from the start cost what they do.
             n_jobs: processes, where there is no cache.
         """
-        allowed = np.all((self.points >= feasible.lower) & (self.points <= feasible.upper), axis=1)
+        allowed = feasible.allows(self.points)
         first = join_start(start, self.points, self.radii, self.rule, allowed)
         if len(first) == 0:
             nowhere = np.full(len(self.points), np.inf)

@@ -24,6 +24,7 @@ from daace.planners.base import (
     arrive,
     give_up,
     one_thread,
+    refuse_discrete,
 )
 from daace.planners.seeds import best_reached, goal_points
 
@@ -147,6 +148,7 @@ class NSGA2(Planner):
         Raises:
             MissingDependency: pymoo is not installed.
         """
+        refuse_discrete(problem, "NSGA2")
         clock = Clock(limit=self.time_limit)
         stay = already_there(problem, clock)
         if stay is not None:
@@ -184,6 +186,7 @@ class NSGA2(Planner):
         Raises:
             MissingDependency: pymoo is not installed.
         """
+        refuse_discrete(problem, "NSGA2")
         if not _is_count(vertices, 0):
             raise InvalidInput(f"'vertices' must be an integer of at least 0. Got {vertices!r}.")
         first = straight_paths(problem.x, _first_ends(problem, self.population, rng), vertices)

@@ -11,6 +11,7 @@ from daace._checks import check_integer, check_number
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
+from daace.planners.discrete import solve_discrete
 from daace.planners.search import Search
 
 
@@ -26,6 +27,7 @@ class PathOptimizer(Planner):
         vertices: numbers of intermediate waypoints to try; one number means just that.
         starts: straight lines to begin with.
         vertex_tolerance: share of the cost that one vertex less is worth.
+        sparsity: share by which the cost may grow so that fewer features change.
         time_limit: seconds; the best path found until then is returned.
 
     Example:
@@ -42,6 +44,7 @@ class PathOptimizer(Planner):
     vertices: int | tuple[int, ...] = (0, 1, 2, 3)
     starts: int = 8
     vertex_tolerance: float = 0.01
+    sparsity: float = 0.0
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
@@ -52,6 +55,7 @@ class PathOptimizer(Planner):
             check_integer("vertices", v, at_least=0)
         check_integer("starts", self.starts, at_least=1)
         check_number("vertex_tolerance", self.vertex_tolerance, at_least=0)
+        check_number("sparsity", self.sparsity, at_least=0)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, above=0)
 
@@ -71,21 +75,31 @@ class PathOptimizer(Planner):
 
         The time limit is that of them all, and so are the seconds and evaluations of each plan.
         """
+        clock = Clock(self.time_limit)
+
+        def solve(plain: list[Problem]) -> list[Plan]:
+            return self._search(plain, clock)
+
+        with one_thread():
+            if self.sparsity == 0 and not any(p.feasible.discrete for p in problems):
+                return solve(list(problems))
+            return [solve_discrete(p, solve, sparsity=self.sparsity, clock=clock) for p in problems]
+
+    def _search(self, problems: list[Problem], clock: Clock) -> list[Plan]:
+        """Plan paths of problems without whole numbers and without a number of changes."""
         plans: list[Plan | None] = [None] * len(problems)
         groups: dict[tuple[int, ...], list[int]] = {}
         for i, p in enumerate(problems):
             shared = (p.landscape, p.goal, p.constraints, p.posterior)
             groups.setdefault(tuple(map(id, shared)), []).append(i)
-        clock = Clock(self.time_limit)
-        with one_thread():
-            for members in groups.values():
-                search = Search(
-                    [problems[i] for i in members],
-                    vertices=self.tried,
-                    starts=self.starts,
-                    vertex_tolerance=self.vertex_tolerance,
-                    clock=clock,
-                )
-                for i, plan in zip(members, search.run(), strict=True):
-                    plans[i] = plan
+        for members in groups.values():
+            search = Search(
+                [problems[i] for i in members],
+                vertices=self.tried,
+                starts=self.starts,
+                vertex_tolerance=self.vertex_tolerance,
+                clock=clock,
+            )
+            for i, plan in zip(members, search.run(), strict=True):
+                plans[i] = plan
         return [plan for plan in plans if plan is not None]

@@ -17,6 +17,7 @@ from daace.planners.base import (
     arrive,
     give_up,
     one_thread,
+    refuse_discrete,
 )
 from daace.planners.corridors import corridors, draw_graph, within
 from daace.planners.graph import Graph
@@ -78,6 +79,7 @@ class Roadmap(Planner):
         return draw_graph(density, draws=self.samples, seed=self.seed)
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        refuse_discrete(problem, "Roadmap")
         clock = Clock()
         stay = already_there(problem, clock)
         if stay is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray
-from daace.landscape.constraints import project_paths
+from daace.landscape.feasible import project_paths
 from daace.landscape.path import (
     segment_lengths,
     segment_vectors,
@@ -324,10 +324,10 @@ class Search:
         return candidates.take(np.array(kept, dtype=np.intp))
 
     def _candidates(self, owner: np.ndarray, paths: FloatArray) -> Candidates:
-        direction = self.problems[0].feasible.direction
+        rules, lower, upper = self.problems[0].feasible, self.lower[owner], self.upper[owner]
         allowed = paths.copy()
         allowed[:, 1:] = project_paths(
-            paths[:, 1:], self.lower[owner][:, None], self.upper[owner][:, None], direction
+            paths[:, 1:], lower[:, None], upper[:, None], rules.direction, rules.slabs
         )
         count, segments = len(owner), paths.shape[1] - 1
         empty = np.full(count, np.inf)

@@ -38,7 +38,7 @@ def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
     """Look for the goal among 4,000 draws of the target class, made once per density."""
     pool = problem.landscape.density.pool(problem.goal.target)
     feasible = problem.feasible
-    X = np.clip(pool.X, feasible.lower, feasible.upper)
+    X = feasible.nearest(pool.X)
     untouched = (X == pool.X).all(axis=1)
     slack = problem.region.slack_of(pool.log_joint, pool.X)
     good = untouched & (slack > 0).all(axis=1)

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
-from daace.landscape.constraints import project_paths
 from daace.landscape.cost import Landscape
+from daace.landscape.feasible import project_paths
 from daace.landscape.goal import GoalRegion
+from daace.landscape.links import Slabs
 from daace.landscape.path import EPSILON, Rule, segment_lengths, segment_vectors
 from daace.planners.quasi_newton import Memory, Metric
 from daace.planners.tangent import Tangent
@@ -51,7 +52,7 @@ class Objective:
     Attributes:
         starts: shape `(paths, n)`.
         lower, upper: bounds of the free waypoints, shape `(paths, waypoints, n)`.
-        direction: of each feature along the path, as in `FeasibleSet`.
+        direction, slabs: as in `FeasibleSet`.
         unit: roughness that counts as 1 inside the optimiser.
         margin: slack to keep, in nats.
     """
@@ -63,20 +64,21 @@ class Objective:
     lower: FloatArray
     upper: FloatArray
     direction: IntArray
+    slabs: Slabs
     weights: FloatArray | None
     unit: FloatArray
     margin: float = MARGIN
 
     def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
         """Return the nearest allowed waypoints."""
-        return project_paths(Z, self.lower[rows], self.upper[rows], self.direction)
+        return project_paths(Z, self.lower[rows], self.upper[rows], self.direction, self.slabs)
 
     def tangent(
         self, Z: FloatArray, wish: FloatArray, rows: np.ndarray, *, share: float = 0.0
     ) -> Tangent:
         """Return where waypoints that wish to move may go."""
         lower, upper = self.lower[rows], self.upper[rows]
-        return Tangent.of(Z, wish, lower, upper, self.direction, share=share)
+        return Tangent.of(Z, wish, lower, upper, self.direction, self.slabs, share=share)
 
     def paths(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
         """Return the full paths of free waypoints Z."""

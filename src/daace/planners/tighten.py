@@ -69,9 +69,9 @@ def _combinations(end: FloatArray, inside: FloatArray) -> FloatArray:
 def _cheaper(problem: Problem, path: FloatArray, ends: FloatArray) -> FloatArray:
     """Keep the allowed ends to which the last step is cheaper than now, the cheapest first."""
     feasible, before = problem.feasible, path[-2]
-    ends = np.clip(ends, feasible.lower, feasible.upper)
-    ordered = np.all((ends - before) * feasible.direction >= 0, axis=1)
-    ends = np.concatenate([path[-1:], ends[ordered]])
+    ends = feasible.nearest(ends)
+    allowed = feasible.allows(ends) & np.all((ends - before) * feasible.direction >= 0, axis=1)
+    ends = np.concatenate([path[-1:], ends[allowed]])
     steps = np.stack([np.repeat(before[None], len(ends), axis=0), ends], axis=1)
     weights = feasible.weights if feasible.weighted else None
     landscape = problem.landscape

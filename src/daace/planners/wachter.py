@@ -14,7 +14,16 @@ from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity, DrawStatistics
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
-from daace.planners.base import Clock, Plan, Planner, already_there, arrive, give_up, one_thread
+from daace.planners.base import (
+    Clock,
+    Plan,
+    Planner,
+    already_there,
+    arrive,
+    give_up,
+    one_thread,
+    refuse_discrete,
+)
 from daace.planners.face import check_rows
 from daace.planners.seeds import best_reached
 
@@ -89,6 +98,8 @@ class Wachter(Planner):
             raise InvalidInput(
                 "'search' must be 'data' where a classifier without a gradient judges the class."
             )
+        if self.search == "gradient":
+            refuse_discrete(problem, "Wachter's gradient search")
         clock = Clock()
         stay = already_there(problem, clock)
         if stay is not None:
@@ -112,7 +123,7 @@ class Wachter(Planner):
     ) -> tuple[FloatArray | None, FloatArray]:
         """Return the nearest row that meets goal and constraints, and the slacks of all allowed."""
         feasible, rows = problem.feasible, self.rows
-        allowed = np.all((rows >= feasible.lower) & (rows <= feasible.upper), axis=1)
+        allowed = feasible.allows(rows)
         log_joint = self._log_joint(problem.landscape.density)[allowed]
         rows = rows[allowed]
         slack = problem.region.slack_of(log_joint, rows)
@@ -203,7 +214,7 @@ class _Descent:
         )
         self.clock.evaluations += int(result.nfev)
         end = x + result.x[:n] - result.x[n:]
-        within: FloatArray = np.clip(end, self.problem.feasible.lower, self.problem.feasible.upper)
+        within: FloatArray = self.problem.feasible.nearest(end[None])[0]
         return within
 
     def miss(self, x: FloatArray) -> tuple[float, FloatArray]:
