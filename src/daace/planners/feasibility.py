@@ -46,8 +46,7 @@ def reach(problem: Problem, points: FloatArray) -> Reach:
         problem: start, goal, constraints; its posterior must be differentiable.
         points: inside the constraints, shape `(points, n)`.
     """
-    tops = np.stack([_climb(problem, point) for point in points])
-    smaller = problem.region.slack(tops).min(axis=1)
+    tops, smaller = climb(problem, points)
     if (smaller > INSIDE).any():
         return Reach(tops[smaller > INSIDE], np.inf, np.inf)
     best = tops[np.argmax(smaller)]
@@ -56,6 +55,12 @@ def reach(problem: Problem, points: FloatArray) -> Reach:
     inside = ends[slack.min(axis=1) > 0]
     reached = [slack[k, k] if slack[k, 1 - k] >= 0 else -np.inf for k in (0, 1)]
     return Reach(inside, float(reached[0]), float(reached[1]))
+
+
+def climb(problem: Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return where some points climb to, and the smaller of the two slacks there."""
+    tops = np.stack([_climb(problem, point) for point in points])
+    return tops, problem.region.slack(tops).min(axis=1)
 
 
 def _climb(problem: Problem, point: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.landscape.problem import Problem
-from daace.planners.feasibility import reach
+from daace.planners.feasibility import INSIDE, climb, reach
 
 #: Goal points looked at per query. Cost is at least length, so the nearest are the likeliest.
 NEAREST = 100
@@ -62,6 +62,16 @@ def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
     climbed = reach(problem, X[nearly[:CLIMBS]])
     reachable = (max(reachable[0], climbed.log_prob), max(reachable[1], climbed.posterior))
     return GoalPoints(climbed.inside, X[nearly], reachable)
+
+
+def can_be_met(problem: Problem) -> bool:
+    """Whether a goal can be met: by a draw of its class, or by a point climbed to from some."""
+    X = problem.feasible.nearest(problem.landscape.density.pool(problem.goal.target).X)
+    shortfall = np.maximum(-problem.region.slack(X), 0.0).sum(axis=1)
+    if (shortfall == 0).any() or not problem.region.differentiable:
+        return bool((shortfall == 0).any())
+    nearly = np.argsort(shortfall, kind="stable")[:CLIMBS]
+    return bool((climb(problem, X[nearly])[1] > INSIDE).any())
 
 
 def best_reached(slack: FloatArray) -> tuple[float, float]:

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from daace import Constraints, GaussianMixture, Goal, Landscape, Link, Problem
+from daace.explain.reasons import find_reasons, rules_of
+
+
+@pytest.fixture(scope="module")
+def density() -> GaussianMixture:
+    """Two round classes, 4 apart along the first feature."""
+    means = [[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]]
+    return GaussianMixture([1, 1], means, [np.eye(3), np.eye(3)], ["ill", "well"])
+
+
+def ask(density: GaussianMixture, **rules: object) -> Problem:
+    constraints = Constraints(**rules)  # type: ignore[arg-type]
+    goal = Goal("well", min_posterior=0.8)
+    return Problem(np.zeros(3), Landscape(density), goal, constraints)
+
+
+def number(sentence: str) -> float:
+    found = re.search(r": (-?[\d.]+) would be enough", sentence)
+    assert found, sentence
+    return float(found.group(1))
+
+
+#: The posterior of 'well' is 0.8 where x1 = 2 + log(4) / 4.
+EDGE = 2 + np.log(4) / 4
+
+
+@pytest.mark.parametrize(
+    ("rules", "words", "needed"),
+    [
+        ({"upper": {"x1": 1.0}}, "'upper' of 'x1' \\(1\\)", EDGE),
+        ({"max_rise": {"x1": 1.0}}, "'max_rise' of 'x1'", EDGE),
+        ({"fixed": ["x1", "x2"]}, "'fixed' for 'x1'", EDGE),
+        ({"links": [Link({"x1": 2, "x2": 0.001}, at_most=1)]}, "[Tt]he link", 2 * EDGE),
+    ],
+)
+def test_the_rule_in_the_way_and_how_far_it_must_give(
+    density: GaussianMixture, rules: dict[str, object], words: str, needed: float
+) -> None:
+    (said,) = find_reasons(ask(density, **rules))
+    assert re.match(words, said)
+    assert number(said) == pytest.approx(needed, rel=0.05)
+    assert number(said) >= needed - 1e-3
+
+
+def test_a_rule_without_a_number(density: GaussianMixture) -> None:
+    (said,) = find_reasons(ask(density, only_down=["x1"], upper={"x2": 1.0}))
+    assert said == "'only_down' for 'x1' stands in the way: without it there is a path."
+
+
+def test_rules_that_are_to_blame_together(density: GaussianMixture) -> None:
+    (said,) = find_reasons(ask(density, upper={"x1": 1.0}, max_rise={"x1": 1.0}))
+    assert "No rule alone" in said
+    assert "'upper' of 'x1'" in said
+    assert "'max_rise' of 'x1'" in said
+
+
+def test_no_rule_is_to_blame_where_the_thresholds_are(density: GaussianMixture) -> None:
+    goal = Goal("well", min_log_prob=100.0)
+    problem = Problem(np.zeros(3), Landscape(density), goal, Constraints(fixed=["x2"]))
+    assert find_reasons(problem) == ()
+    assert find_reasons(ask(density)) == ()
+
+
+def test_every_rule_is_looked_at(density: GaussianMixture) -> None:
+    problem = ask(
+        density,
+        fixed=["x1"],
+        lower={"x2": -1.0},
+        upper={"x2": 1.0},
+        max_rise={"x3": 1.0},
+        max_fall={"x3": 1.0},
+        only_up=["x3"],
+        links=[Link({"x1": 1, "x2": 1}, equals=0)],
+        max_changed=2,
+        weights={"x1": 2.0},
+        max_step={"x1": 2.0},
+    )
+    words = [rule.words.split()[0] for rule in rules_of(problem)]
+    named = ("fixed", "lower", "upper", "max_rise", "max_fall", "only_up", "max_changed")
+    assert sorted(words) == sorted(["the", *(f"'{name}'" for name in named)])
+    for rule in rules_of(problem):
+        assert rule.without != problem.constraints
