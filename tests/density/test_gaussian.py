@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from daace import GaussianMixture, LinearGaussianNetwork
+from daace.data.synthetic import draw_table, random_mixture
+from daace.density.base import ConditionalDensity
 from daace.density.gaussian import WhitenedGaussians
 
 
@@ -45,3 +48,38 @@ def test_samples_have_the_right_moments() -> None:
         mine = X[chosen == c]
         assert mine.mean(axis=0) == pytest.approx(means[c], abs=0.15)
         assert np.cov(mine.T) == pytest.approx(covariances[c], abs=0.6)
+
+
+# Along segments -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_along_segments_is_point_by_point(components: int) -> None:
+    rng = np.random.default_rng(components)
+    mixture = GaussianMixture(*random_mixture(4, components=components, rng=rng))
+    table = draw_table(random_mixture(4, components=components, rng=rng), 500, rng=rng)
+    network = LinearGaussianNetwork().fit(table)
+    paths = rng.normal(scale=[1, 2, 5, 50], size=(3, 4, 4))
+    nodes = np.array([0.0, 0.1, 0.5, 1.0])
+    for density in (mixture, network):
+        joint, pullback = density.log_joint_along(paths, nodes)
+        slow, slow_pullback = ConditionalDensity.log_joint_along(density, paths, nodes)
+        np.testing.assert_allclose(joint, slow, rtol=1e-10, atol=1e-10)
+        W = rng.normal(size=joint.shape)
+        expected = slow_pullback(W)
+        np.testing.assert_allclose(pullback(W), expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_the_gradient_along_segments_is_that_of_differences() -> None:
+    rng = np.random.default_rng(0)
+    density = GaussianMixture(*random_mixture(3, components=2, rng=rng))
+    paths, nodes = rng.normal(size=(1, 3, 3)), np.array([0.2, 0.9])
+    joint, pullback = density.log_joint_along(paths, nodes)
+    W = rng.normal(size=joint.shape)
+    gradient = pullback(W)
+    for index in np.ndindex(paths.shape):
+        step = np.zeros_like(paths)
+        step[index] = 1e-6
+        ahead, behind = (density.log_joint_along(p, nodes)[0] for p in (paths + step, paths - step))
+        slope = (W * (ahead - behind)).sum() / 2e-6
+        assert gradient[index] == pytest.approx(slope, rel=1e-5, abs=1e-6)

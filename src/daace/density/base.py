@@ -136,6 +136,33 @@ class ConditionalDensity(ABC):
 
     # What follows from it ---------------------------------------------------------------------
 
+    def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
+        """Return log p(x, y) at the same places of every segment of many paths, and its pullback.
+
+        Densities that know their course along a line may do better than point by point.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`.
+            nodes: places on a segment, from 0, its beginning, to 1.
+
+        Returns:
+            J of shape `(paths, segments, nodes, classes)`, and a function that takes W of that
+            shape to the gradient of its sum with J, with respect to the waypoints.
+        """
+        vectors = paths[:, 1:] - paths[:, :-1]
+        points = paths[:, :-1, None] + nodes[:, None] * vectors[:, :, None]
+        joint, pullback = self.log_joint_and_pullback(points.reshape(-1, paths.shape[-1]))
+
+        def to_waypoints(W: FloatArray) -> FloatArray:
+            pulled = pullback(W.reshape(joint.shape)).reshape(points.shape)
+            at_end = np.einsum("bsqn,q->bsn", pulled, nodes)
+            gradient = np.zeros_like(paths)
+            gradient[:, 1:] = at_end
+            gradient[:, :-1] += pulled.sum(axis=2) - at_end
+            return gradient
+
+        return joint.reshape(*points.shape[:-1], joint.shape[1]), to_waypoints
+
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""
         return self.log_joint_and_pullback(self._check_rows(X))[0]

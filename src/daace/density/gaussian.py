@@ -50,6 +50,38 @@ class WhitenedGaussians:
 
         return log_joint, pullback
 
+    def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
+        """Return log p along segments, and its pullback, as `ConditionalDensity` defines them.
+
+        Between residuals r and s at its ends, a segment has `(1 - t) r + t s`, whose square is
+        `(1 - t)^2 r'r + 2 t (1 - t) r's + t^2 s's`: only waypoints need the whitener.
+        """
+        stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
+        count, waypoints, n = paths.shape
+        residuals = (paths.reshape(-1, n) @ stacked.T).reshape(
+            count, waypoints, *self.offsets.shape
+        )
+        residuals += self.offsets
+        here, there = residuals[:, :-1], residuals[:, 1:]
+        squares = np.einsum("bkcn,bkcn->bkc", residuals, residuals)
+        products = np.stack(
+            [squares[:, :-1], np.einsum("bkcn,bkcn->bkc", here, there), squares[:, 1:]], axis=2
+        )
+        t = nodes
+        shape = np.stack([(1 - t) ** 2, 2 * t * (1 - t), t**2])
+        constant: FloatArray = self._constant  # type: ignore[attr-defined]
+        log_joint: FloatArray = constant - 0.5 * np.einsum("bskc,kq->bsqc", products, shape)
+
+        def pullback(W: FloatArray) -> FloatArray:
+            first, both, last = np.einsum("bsqc,kq->kbsc", W, shape)[..., None]
+            gradient = np.zeros_like(residuals)
+            gradient[:, :-1] = first * here + 0.5 * both * there
+            gradient[:, 1:] += last * there + 0.5 * both * here
+            to_waypoints: FloatArray = -(gradient.reshape(-1, len(stacked)) @ stacked)
+            return to_waypoints.reshape(paths.shape)
+
+        return log_joint, pullback
+
     def sample(self, components: IntArray, *, rng: np.random.Generator) -> FloatArray:
         """Draw one row for each entry of `components`."""
         noise = rng.normal(size=(len(components), self.offsets.shape[1]))

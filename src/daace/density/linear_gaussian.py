@@ -145,6 +145,9 @@ class LinearGaussianNetwork(ConditionalDensity):
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         return self.gaussians_.log_joint_and_pullback(X)
 
+    def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
+        return self.gaussians_.log_joint_along(paths, nodes)
+
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None
     ) -> tuple[FloatArray, Labels]:

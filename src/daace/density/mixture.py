@@ -92,13 +92,20 @@ class GaussianMixture(ConditionalDensity):
         return f"GaussianMixture(components={len(self.weights)}, classes={self.classes_.tolist()})"
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        by_component, pullback = self.gaussians_.log_joint_and_pullback(X)
-        members = [self.class_of_component_ == k for k in range(len(self.classes_))]
-        log_joint = np.column_stack([log_sum_exp(by_component[:, m]) for m in members])
+        return self._by_class(*self.gaussians_.log_joint_and_pullback(X))
+
+    def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
+        return self._by_class(*self.gaussians_.log_joint_along(paths, nodes))
+
+    def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
+        """Sum the components of each class; they are the last axis."""
+        owner, flat = self.class_of_component_, joint.reshape(-1, joint.shape[-1])
+        members = [owner == k for k in range(len(self.classes_))]
+        log_joint = np.column_stack([log_sum_exp(flat[:, m]) for m in members])
+        log_joint = log_joint.reshape(*joint.shape[:-1], len(members))
 
         def class_pullback(W: FloatArray) -> FloatArray:
-            owner = self.class_of_component_
-            return pullback(W[:, owner] * np.exp(by_component - log_joint[:, owner]))
+            return pullback(W[..., owner] * np.exp(joint - log_joint[..., owner]))
 
         return log_joint, class_pullback
 

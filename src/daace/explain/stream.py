@@ -17,7 +17,7 @@ from daace._progress import Bar
 from daace.data.table import quote
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain.backends import BACKENDS, Backend
-from daace.explain.batch import CHUNK, Batch
+from daace.explain.batch import Batch
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
 from daace.explain.provenance import describe_planner
@@ -27,8 +27,8 @@ from daace.explain.summary import Summary, Tally
 if TYPE_CHECKING:
     from daace.explain.explainer import Explainer
 
-#: Rows between two writes; a multiple of what is solved together, so that a stop changes nothing.
-BLOCK = 8 * CHUNK
+#: Rows between two writes. A stop goes on after a whole one, so that it changes nothing.
+BLOCK = 256
 
 #: Rows that are turned into the final format together.
 FINAL = 4096
@@ -70,7 +70,7 @@ def explain_file(
         closing(read_blocks(source, features)) as blocks,
         Journal(part, asked, resume=resume) as journal,
     ):
-        done = journal.rows - journal.rows % CHUNK
+        done = journal.rows - journal.rows % BLOCK
         journal.cut(done)
         with Bar("Explaining", None, done=done, shown=progress) as bar:
             first = 0

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from daace._checks import check_choice, check_integer, check_number
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 from daace.density.base import ConditionalDensity, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.landscape.path import (
@@ -23,7 +23,6 @@ from daace.landscape.path import (
     Rule,
     gauss_rule,
     midpoint_rule,
-    points_along,
     segment_lengths,
     segment_vectors,
 )
@@ -126,24 +125,32 @@ class Landscape:
         path = self._check_path(waypoints)
         check_choice("rule", rule, ("gauss", "midpoint"))
         check_integer("pieces", pieces, at_least=1)
-        unit = self._unit(path)
         if rule == "gauss":
-            _, costs = self._converge(path, unit, weights)
-        else:
-            costs = self.segment_costs(
-                path[None], midpoint_rule(pieces), unit=unit, weights=weights
-            )
+            return float(self.path_costs(path[None], weights=weights)[0])
+        unit = self._units(path[None])
+        costs = self.segment_costs(path[None], midpoint_rule(pieces), unit=unit, weights=weights)
         with np.errstate(over="ignore"):  # what exceeds the largest number is infinite
-            return float(costs.sum() * np.float64(unit) ** self.penalty)
+            return float(costs.sum() * unit[0] ** self.penalty)
+
+    def path_costs(self, paths: FloatArray, *, weights: FloatArray | None = None) -> FloatArray:
+        """Return the cost of many polylines of shape `(paths, waypoints, n)`, together.
+
+        Each is evaluated by a rule of its own, refined until it has converged, as if alone.
+        """
+        unit = self._units(paths)
+        _, costs = self._converge(paths, unit, weights)
+        with np.errstate(over="ignore"):
+            total: FloatArray = costs.sum(axis=1) * unit**self.penalty
+            return total
 
     def path_cost_and_grad(self, waypoints: FloatArray) -> tuple[float, FloatArray]:
         """Return the cost of a polyline and its gradient, shape `(waypoints, n)`."""
         path = self._check_path(waypoints)
-        unit = self._unit(path)
+        unit = self._units(path[None])
         rule = self.converged_rule(path)
         costs, gradient = self.segment_costs_and_gradient(path[None], rule, unit=unit)
         with np.errstate(over="ignore"):
-            scale = np.float64(unit) ** self.penalty
+            scale = unit[0] ** self.penalty
             return float(costs.sum() * scale), gradient()[0] * scale
 
     def segment_costs(
@@ -157,9 +164,8 @@ class Landscape:
         """Return the cost of every segment of many paths, as `segment_costs_and_gradient` does."""
         vectors = segment_vectors(paths)
         metric = 1.0 if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
-        points = points_along(paths, rule)
-        log_prob = self.density.log_prob(points.reshape(-1, paths.shape[-1]))
-        u = self.roughness(log_prob).reshape(points.shape[:-1])
+        joint, _ = self.density.log_joint_along(paths, rule.nodes)
+        u = self.roughness(_log_prob(joint))
         units = np.broadcast_to(unit, paths.shape[:1])[:, None, None]
         costs: FloatArray = segment_lengths(vectors * metric) * (
             self.price(u / units) @ rule.weights
@@ -189,11 +195,9 @@ class Landscape:
         vectors = segment_vectors(paths)
         metric = None if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
         lengths = segment_lengths(vectors if metric is None else vectors * metric)
-        points = points_along(paths, rule)
-        shape = points.shape[:-1]
-        joint, pullback = self.density.log_joint_and_pullback(points.reshape(-1, paths.shape[-1]))
-        log_prob = log_sum_exp(joint)
-        u = self.roughness(log_prob).reshape(shape)
+        joint, pullback = self.density.log_joint_along(paths, rule.nodes)
+        log_prob = _log_prob(joint)
+        u = self.roughness(log_prob)
         units = np.broadcast_to(unit, paths.shape[:1])[:, None, None]
         prices = self.price(u / units)
         average = prices @ rule.weights
@@ -201,45 +205,62 @@ class Landscape:
 
         def gradient() -> FloatArray:
             slope = self.price_slope(u / units) * self.roughness_slope(u) / units
-            share = (slope * (lengths[..., None] * rule.weights)).reshape(-1, 1)
-            pulled = pullback(share * np.exp(joint - log_prob[:, None])).reshape(points.shape)
-            at_end = np.einsum("bsqn,q->bsn", pulled, rule.nodes)
-            at_begin = pulled.sum(axis=2) - at_end
+            share = slope * (lengths[..., None] * rule.weights)
+            total = pullback(share[..., None] * np.exp(joint - log_prob[..., None]))
             along = vectors * (average / np.maximum(lengths, EPSILON))[..., None]
             if metric is not None:
                 along *= metric**2
-            total = np.zeros_like(paths)
-            total[:, 1:] = at_end + along
-            total[:, :-1] += at_begin - along
+            total[:, 1:] += along
+            total[:, :-1] -= along
             return total
 
         return costs, gradient
 
     def converged_rule(self, path: FloatArray) -> Rule:
         """Return the shortest rule that a doubled one confirms on this path."""
-        return self._converge(path, self._unit(path), None)[0]
+        nodes, _ = self._converge(path[None], self._units(path[None]), None)
+        return gauss_rule(int(nodes[0]))
 
     def _converge(
-        self, path: FloatArray, unit: float, weights: FloatArray | None
-    ) -> tuple[Rule, FloatArray]:
-        """Double a rule until it has converged; return it and the costs of the segments."""
-        nodes = PANEL * max(1, int(np.ceil((self.penalty + 1) / PANEL)))
-        longest = float(segment_lengths(segment_vectors(path)).max(initial=0.0))
-        while nodes * self.density.resolution_ < longest and nodes < MAX_NODES:
-            nodes *= 2
-        costs = self.segment_costs(path[None], gauss_rule(nodes), unit=unit, weights=weights)
-        while nodes < MAX_NODES:
-            nodes *= 2
-            coarse = costs
-            costs = self.segment_costs(path[None], gauss_rule(nodes), unit=unit, weights=weights)
-            if np.abs(costs - coarse).sum() <= CONVERGED * np.abs(costs).sum():
-                break
-        return gauss_rule(nodes), costs
+        self, paths: FloatArray, unit: FloatArray, weights: FloatArray | None
+    ) -> tuple[IntArray, FloatArray]:
+        """Double rules until they have converged; return their nodes, and the segments' costs."""
 
-    def _unit(self, path: FloatArray) -> float:
+        def costs_with(nodes: IntArray, rows: IntArray) -> FloatArray:
+            costs = np.empty((len(rows), paths.shape[1] - 1))
+            for count in np.unique(nodes):
+                same = nodes == count
+                costs[same] = self.segment_costs(
+                    paths[rows[same]],
+                    gauss_rule(int(count)),
+                    unit=unit[rows[same]],
+                    weights=weights,
+                )
+            return costs
+
+        longest = segment_lengths(segment_vectors(paths)).max(axis=1, initial=0.0)
+        least = PANEL * max(1, int(np.ceil((self.penalty + 1) / PANEL)))
+        doublings = np.ceil(np.log2(np.maximum(longest / self.density.resolution_ / least, 1.0)))
+        nodes = np.minimum(least * 2 ** doublings.astype(np.intp), max(least, MAX_NODES))
+        rows = np.arange(len(paths))
+        costs = costs_with(nodes, rows)
+        rows = rows[nodes < MAX_NODES]
+        while len(rows):
+            nodes[rows] *= 2
+            fine = costs_with(nodes[rows], rows)
+            change = np.abs(fine - costs[rows]).sum(axis=1)
+            costs[rows] = fine
+            open_ = (change > CONVERGED * np.abs(fine).sum(axis=1)) & (nodes[rows] < MAX_NODES)
+            rows = rows[open_]
+        return nodes, costs
+
+    def _units(self, paths: FloatArray) -> FloatArray:
         """Return the roughness to count in, so that no power overflows on the way: mostly 1."""
-        roughest = float(np.abs(self.roughness(self.density.log_prob(path))).max())
-        return roughest if self.penalty * np.log(max(roughest, 1.0)) > LARGEST_POWER else 1.0
+        log_prob = self.density.log_prob(paths.reshape(-1, paths.shape[-1]))
+        roughest = np.abs(self.roughness(log_prob)).reshape(paths.shape[:2]).max(axis=1)
+        large = self.penalty * np.log(np.maximum(roughest, 1.0)) > LARGEST_POWER
+        units: FloatArray = np.where(large, roughest, 1.0)
+        return units
 
     def _check_path(self, waypoints: FloatArray) -> FloatArray:
         path = np.asarray(waypoints, dtype=np.float64)
@@ -247,3 +268,9 @@ class Landscape:
         if path.ndim != 2 or path.shape[1] != n or not len(path):
             raise InvalidInput(f"'waypoints' must have shape (waypoints, {n}). Got {path.shape}.")
         return path
+
+
+def _log_prob(joint: FloatArray) -> FloatArray:
+    """Return log p where log p(x, y) is known, classes along the last axis."""
+    log_prob: FloatArray = log_sum_exp(joint.reshape(-1, joint.shape[-1])).reshape(joint.shape[:-1])
+    return log_prob

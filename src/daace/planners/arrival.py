@@ -66,14 +66,21 @@ def polish_tails(problem: Problem, path: FloatArray, descent: Descent) -> FloatA
     """Improve what follows a first segment so costly that it hides the rest.
 
     From an outlier at a high penalty the way to the first waypoint can cost a million times the
-    way from there; each tail is then minimised alone, on its own scale.
+    way from there; each tail is then minimised alone, on its own scale. Where there is none, the
+    path itself comes back.
     """
-    path, feasible = path.copy(), problem.feasible
-    for k in range(1, len(path) - 1):
-        nodes = int(descent.nodes(path[None])[0])
-        unit = roughness_unit(problem, path[:1])
+    feasible = problem.feasible
+
+    def hidden(k: int) -> bool:
+        nodes, unit = int(descent.nodes(path[None])[0]), roughness_unit(problem, path[:1])
         costs = np.abs(descent.costs(path[None], nodes=nodes, unit=unit)[0])
-        if costs[k:].sum() > HIDDEN * costs.sum():
+        return bool(costs[k:].sum() <= HIDDEN * costs.sum())
+
+    if len(path) < 3 or not hidden(len(path) - 2):
+        return path  # the last tail is the smallest
+    path = path.copy()
+    for k in range(1, len(path) - 1):
+        if not hidden(k):
             continue
         here, tail = path[k], path[k:]
         nodes, unit = 2 * int(descent.nodes(tail[None])[0]), roughness_unit(problem, here[None])

@@ -44,6 +44,11 @@ class Descent:
         pool = problem.landscape.density.pool(problem.goal.target)
         return cls(problem, Metric.of(pool, _weights(problem)), tolerance, clock)
 
+    @property
+    def weights(self) -> FloatArray | None:
+        """Of each feature in the length; None where all are 1."""
+        return _weights(self.problem)
+
     def minimize(
         self,
         paths: FloatArray,
@@ -73,7 +78,7 @@ class Descent:
             upper=upper,
             direction=self.problem.feasible.direction,
             slabs=self.problem.feasible.slabs,
-            weights=_weights(self.problem),
+            weights=self.weights,
             unit=unit,
         )
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is not accepted
@@ -92,7 +97,7 @@ class Descent:
         """Return the cost of every segment, in units of `unit ** penalty`."""
         self.clock.evaluations += len(paths)
         return self.problem.landscape.segment_costs(
-            paths, gauss_rule(nodes), unit=unit, weights=_weights(self.problem)
+            paths, gauss_rule(nodes), unit=unit, weights=self.weights
         )
 
     def nodes(self, paths: FloatArray) -> IntArray:

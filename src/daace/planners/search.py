@@ -93,6 +93,7 @@ class BestPaths:
 
     def __init__(self) -> None:
         self.paths: dict[int, FloatArray] = {}
+        self.costs: dict[int, float] = {}
         self.cost = np.inf
 
     def add(self, v: int, cost: float, path: FloatArray | None) -> None:
@@ -105,7 +106,7 @@ class BestPaths:
             path = path[0]
         if path is not None:
             self.paths[v] = path
-            self.cost = min(self.cost, cost)
+            self.cost = self.costs[v] = min(self.cost, cost)
 
 
 class Search:
@@ -164,16 +165,16 @@ class Search:
             )
             candidates = self._improve(seeds)
             still = []
+            found = self._best_paths(growing, candidates, goals)
             for i in growing:
-                mine = candidates.owner == i
-                ends[i] = candidates.paths[mine, -1]
-                best[i].add(v, *self._best_path(i, candidates, goals[i]))
+                ends[i] = candidates.paths[candidates.owner == i, -1]
+                best[i].add(v, *found[i])
                 if self._may_pay(i, v, lowest[i], best[i].cost):
                     still.append(i)
                 lowest[i] = best[i].cost
             candidates, growing = candidates.take(np.isin(candidates.owner, still)), still
         for i in waiting:
-            plans[i] = self._choose(i, best[i].paths, goals[i], ends[i])
+            plans[i] = self._choose(i, best[i], goals[i], ends[i])
         return [plan for plan in plans if plan is not None]
 
     def _may_pay(self, i: int, v: int, before: float, after: float) -> bool:
@@ -335,23 +336,46 @@ class Search:
 
     # Arrival ----------------------------------------------------------------------------------
 
+    def _best_paths(
+        self, growing: list[int], candidates: Candidates, goals: dict[int, GoalPoints]
+    ) -> dict[int, tuple[float, FloatArray | None]]:
+        """Return, by problem, the cost of the cheapest path that ends in the goal, and that path.
+
+        The first of the candidates that arrives, unless its way to the goal's edge was dear.
+        """
+        arrived: dict[int, FloatArray] = {}
+        expected: dict[int, float] = {}
+        for i in growing:
+            for k in np.flatnonzero(candidates.owner == i):
+                path = self._arrive(i, candidates.paths[k], goals[i])
+                if path is not None:
+                    arrived[i], expected[i] = path, float(candidates.cost[k])
+                    break
+        nothing: dict[int, tuple[float, FloatArray | None]] = dict.fromkeys(growing, (np.inf, None))
+        if not arrived:
+            return nothing
+        result: dict[int, tuple[float, FloatArray]] = {}
+        paths = np.stack(list(arrived.values()))
+        costs = self.landscape.path_costs(paths, weights=self.descent.weights)
+        for i, path, cost in zip(arrived, paths, costs, strict=True):
+            result[i] = float(cost), path
+            scale = self.unit[i] ** self.landscape.penalty
+            if cost - expected[i] * scale > RULE_TOLERANCE * abs(cost):
+                result[i] = self._best_path(i, candidates, goals[i])
+            if not self.region.differentiable:
+                tight = self._tighten(i, result[i][1])
+                result[i] = self.problems[i].path_cost(tight), tight
+        return nothing | result
+
     def _best_path(
         self, i: int, candidates: Candidates, goal: GoalPoints
-    ) -> tuple[float, FloatArray | None]:
-        """Return the cheapest path of one problem that ends in the goal, strictly, and its cost."""
-        problem = self.problems[i]
-        arrived: list[tuple[float, FloatArray]] = []
-        for k in np.flatnonzero(candidates.owner == i):
-            path = self._arrive(i, candidates.paths[k], goal)
-            if path is not None:
-                arrived.append((problem.path_cost(path), path))
-        if not arrived:
-            return np.inf, None
-        cost, path = min(arrived, key=lambda pair: pair[0])
-        if not self.region.differentiable:
-            path = self._tighten(i, path)
-            cost = problem.path_cost(path)
-        return cost, path
+    ) -> tuple[float, FloatArray]:
+        """Return the cheapest of all candidates of one problem that arrive."""
+        mine = candidates.paths[candidates.owner == i]
+        paths = [path for path in (self._arrive(i, p, goal) for p in mine) if path is not None]
+        costs = self.landscape.path_costs(np.stack(paths), weights=self.descent.weights)
+        best = int(np.argmin(costs))
+        return float(costs[best]), paths[best]
 
     def _arrive(self, i: int, path: FloatArray, goal: GoalPoints) -> FloatArray | None:
         """Return the path with an end that meets the goal, strictly, if one is near."""
@@ -361,7 +385,10 @@ class Search:
     def _polish(self, i: int, path: FloatArray, goal: GoalPoints) -> FloatArray:
         """Return the path with its tails improved, if it still arrives and costs less."""
         problem = self.problems[i]
-        polished = self._arrive(i, polish_tails(problem, path, self.descent), goal)
+        improved = polish_tails(problem, path, self.descent)
+        if improved is path:
+            return path
+        polished = self._arrive(i, improved, goal)
         if polished is None or not problem.path_cost(polished) < problem.path_cost(path):
             return path
         return polished
@@ -384,12 +411,13 @@ class Search:
     def _choose(
         self,
         i: int,
-        paths: dict[int, FloatArray],
+        best: BestPaths,
         goal: GoalPoints,
         ends: FloatArray,
     ) -> Plan:
         problem = self.problems[i]
-        wanted = {v: path for v, path in paths.items() if v in self.vertices} or paths
+        paths, costs = best.paths, best.costs
+        wanted = [v for v in sorted(paths) if v in self.vertices] or sorted(paths)
         if not wanted:
             status = Status.TIMEOUT if self.clock.expired else Status.GOAL_UNREACHABLE
             reachable = goal.reachable
@@ -397,8 +425,7 @@ class Search:
                 seen = best_reached(self.region.slack(ends))
                 reachable = (max(reachable[0], seen[0]), max(reachable[1], seen[1]))
             return give_up(problem, self.clock, status=status, reachable=reachable)
-        costs = {v: problem.path_cost(path) for v, path in wanted.items()}
-        best = min(costs.values())
-        limit = best + max(self.vertex_tolerance, ROUNDING) * abs(best)
-        fewest = next(v for v in sorted(costs) if costs[v] <= limit)
-        return arrive(problem, self._polish(i, wanted[fewest], goal), self.clock)
+        lowest = min(costs[v] for v in wanted)
+        limit = lowest + max(self.vertex_tolerance, ROUNDING) * abs(lowest)
+        fewest = next(v for v in wanted if costs[v] <= limit)
+        return arrive(problem, self._polish(i, paths[fewest], goal), self.clock)
