@@ -49,9 +49,9 @@ def test_chunks_do_not_depend_on_the_number_of_processes(simple, rows, monkeypat
     sizes = []
     solve = batch.Question.solve
 
-    def spy(self, starts, goal_of, rngs):
-        sizes.append(len(starts))
-        return solve(self, starts, goal_of, rngs)
+    def spy(self, chunk):
+        sizes.append(len(chunk.starts))
+        return solve(self, chunk)
 
     monkeypatch.setattr(batch.Question, "solve", spy)
     simple.explain_batch(rows, target="well")

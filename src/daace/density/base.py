@@ -166,7 +166,8 @@ class ConditionalDensity(ABC):
         pools: dict[int, Pool] = self.__dict__.setdefault("_pools", {})
         if index not in pools:
             rng = np.random.default_rng([DRAWS_SEED, index])
-            X, _ = self.sample(4_000, rng=rng, label=label)
+            X = self.sample(4_000, rng=rng, label=label)[0].copy()
+            X.flags.writeable = False  # whoever has judged these draws may remember them
             pools[index] = Pool(X, self.log_joint(X))
         return pools[index]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -15,12 +15,14 @@ from daace._progress import Bar
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
 from daace.explain.backends import BACKENDS, Backend, run_parallel
+from daace.explain.classifier import ClassifierPosterior
+from daace.explain.inquiry import Inquiry
 from daace.explain.summary import Summary
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal, Posterior
 from daace.landscape.problem import Problem
-from daace.planners.base import Plan, Planner, one_thread
+from daace.planners.base import Plan, Planner, Status, one_thread
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -34,15 +36,27 @@ class Question:
     """What all rows of a batch share; `goals` has one entry per target.
 
     Rows with the same target share one `Goal` object, by which planners see what goes together.
+    Where a classifier judges the class, it may be asked about `budget` rows for each of them.
     """
 
     planner: Planner
     landscape: Landscape
     goals: Sequence[Goal]
     constraints: Constraints
-    posterior: Posterior | None
+    judge: ClassifierPosterior | None = None
+    budget: int | None = None
 
-    def problems(self, starts: FloatArray, goal_of: IntArray) -> list[Problem]:
+    def inquiry(self, rows: int = 1) -> Inquiry | None:
+        """Return who asks the classifier, if there is one, in a search for so many rows."""
+        if self.judge is None:
+            return None
+        budget = None if self.budget is None else rows * self.budget
+        time_limit = getattr(self.planner, "time_limit", None)
+        return Inquiry(self.judge, budget=budget, time_limit=time_limit)
+
+    def problems(
+        self, starts: FloatArray, goal_of: IntArray, posterior: Posterior | None
+    ) -> list[Problem]:
         """Return the problem of each model-space row; `goal_of` numbers the goals.
 
         Raises:
@@ -57,7 +71,7 @@ class Question:
                         landscape=self.landscape,
                         goal=self.goals[goal],
                         constraints=self.constraints,
-                        posterior=self.posterior,
+                        posterior=posterior,
                     )
                 )
             except InvalidInput as error:
@@ -65,21 +79,70 @@ class Question:
                 raise InvalidInput(f"{place}{error}") from None
         return problems
 
-    def solve(
-        self, starts: FloatArray, goal_of: IntArray, rngs: Sequence[np.random.Generator]
-    ) -> list[Plan]:
-        """Plan a path for each row of one chunk, on one thread."""
+    def solve(self, chunk: Chunk) -> list[Plan]:
+        """Plan a path for each row of one chunk, on one thread.
+
+        Where the classifier fails, the rows are planned one by one: what it cannot judge on the
+        way of one row does not cost the others their answers.
+        """
+        inquiry = self.inquiry(len(chunk.starts))
+        problems = self.problems(chunk.starts, chunk.goal_of, inquiry)
+        rngs = [row_generator(chunk.seed, row) for row in chunk.numbers]
         with one_thread():
-            return self.planner.solve_many(self.problems(starts, goal_of), rngs=rngs)
+            plans = self.planner.solve_many(problems, rngs=rngs)
+        if inquiry is None or chunk.start_logs is None:
+            return plans
+        if inquiry.stopped is Status.CLASSIFIER_FAILED and len(plans) > 1:
+            return [self.solve(chunk.take([row]))[0] for row in range(len(plans))]
+        stopped, reason = inquiry.stopped, inquiry.reason
+        judged = inquiry.report([plan.waypoints for plan in plans], chunk.start_logs)
+        plans = [replace(plan, judged=said) for plan, said in zip(plans, judged, strict=True)]
+        return plans if stopped is None else [_stopped(plan, stopped, reason) for plan in plans]
+
+
+def _stopped(plan: Plan, status: Status, reason: str) -> Plan:
+    """Return the plan of a search that ended because a classifier was not asked any more."""
+    if plan.status is Status.ALREADY_THERE:
+        return plan
+    if plan.found:
+        return replace(plan, notes=(*plan.notes, f"This is the best way found so far. {reason}"))
+    return replace(plan, status=status, notes=(*plan.notes, reason))
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows that are solved together.
+
+    Attributes:
+        starts: model-space rows.
+        goal_of: number of the goal of each row.
+        numbers: of the rows, in the table that they are part of: each has its own generator.
+        seed: of these generators.
+        start_logs: log p(y | x) of each row, if a classifier judges the class.
+    """
+
+    starts: FloatArray
+    goal_of: IntArray
+    numbers: IntArray
+    seed: int
+    start_logs: FloatArray | None = None
+
+    def take(self, rows: Sequence[int] | slice) -> Chunk:
+        """Return some of the rows."""
+        logs = None if self.start_logs is None else self.start_logs[rows]
+        return replace(
+            self,
+            starts=self.starts[rows],
+            goal_of=self.goal_of[rows],
+            numbers=self.numbers[rows],
+            start_logs=logs,
+        )
 
 
 def solve_rows(
     question: Question,
-    starts: FloatArray,
-    goal_of: IntArray,
+    rows: Chunk,
     *,
-    seed: int,
-    first: int = 0,
     n_jobs: int = 1,
     backend: Backend = "loky",
     progress: bool = False,
@@ -88,27 +151,23 @@ def solve_rows(
 
     Args:
         question: what the rows share.
-        starts: model-space rows.
-        goal_of: number of the goal of each row.
-        seed: each row has its own generator, spawned from it.
-        first: number of the first row, where these are part of a longer table.
+        rows: as many as there are.
         n_jobs: processes, as in joblib: -1 means all processors.
         backend: who runs them.
         progress: show a bar on stderr, if that is a terminal.
     """
     check_choice("backend", backend, BACKENDS)
-    rngs = [row_generator(seed, first + row) for row in range(len(starts))]
-    parts = [slice(begin, begin + CHUNK) for begin in range(0, len(starts), CHUNK)]
-    chunks = [(starts[part], goal_of[part], rngs[part]) for part in parts]
+    count = len(rows.starts)
+    chunks = [rows.take(slice(begin, begin + CHUNK)) for begin in range(0, count, CHUNK)]
     results: Iterator[list[Plan]]
     if n_jobs == 1 or len(chunks) <= 1:
-        results = (question.solve(*chunk) for chunk in chunks)
+        results = (question.solve(chunk) for chunk in chunks)
     else:
         batch = secrets.token_hex(8)
-        calls = [(batch, question, *chunk) for chunk in chunks]
+        calls = [(batch, question, chunk) for chunk in chunks]
         results = run_parallel(_solve_in_worker, calls, n_jobs=n_jobs, backend=backend)
     plans: list[Plan] = []
-    with Bar("Explaining", len(starts), shown=progress) as bar:
+    with Bar("Explaining", count, shown=progress) as bar:
         for part in results:
             plans += part
             bar.advance(steps=len(part))
@@ -147,18 +206,12 @@ def check_seed(seed: int) -> int:
 _kept: dict[str, Question] = {}
 
 
-def _solve_in_worker(
-    batch: str,
-    question: Question,
-    starts: FloatArray,
-    goal_of: IntArray,
-    rngs: Sequence[np.random.Generator],
-) -> list[Plan]:
+def _solve_in_worker(batch: str, question: Question, chunk: Chunk) -> list[Plan]:
     """Solve a chunk by the copy at hand, so that what its density caches serves all chunks."""
     if batch not in _kept:
         _kept.clear()
         _kept[batch] = question
-    return _kept[batch].solve(starts, goal_of, rngs)
+    return _kept[batch].solve(chunk)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, asdict, dataclass, is_dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -19,13 +21,13 @@ from daace.exceptions import DaaceError, InvalidInput, ModelFileError
 from daace.explain.alternatives import find_alternatives
 from daace.explain.audit import Audit, split_groups
 from daace.explain.backends import Backend
-from daace.explain.batch import Batch, Question, check_jobs, check_seed, solve_rows
-from daace.explain.classifier import ClassifierPosterior
+from daace.explain.batch import Batch, Chunk, Question, check_jobs, check_seed, solve_rows
+from daace.explain.classifier import ClassifierPosterior, judge_starts
 from daace.explain.explanation import Explanation
 from daace.explain.front import ExplanationFront
 from daace.explain.network import Network, read_network
 from daace.explain.persistence import read_model, reason, write_model
-from daace.explain.provenance import Provenance
+from daace.explain.provenance import Provenance, name_of
 from daace.explain.registry import LEARNED, density_class
 from daace.explain.summary import Summary
 from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, choose_scan, measure
@@ -86,35 +88,49 @@ def fit(table: Table, density: str | ConditionalDensity = "linear-gaussian") -> 
     return Explainer(density.fit(table))
 
 
-def load(path: str | os.PathLike[str], classifier: Any = None) -> Explainer:
+def load(
+    path: str | os.PathLike[str],
+    classifier: Any = None,
+    *,
+    classifier_grad: Callable[[Any], Any] | None = None,
+    classifier_budget: int | None = None,
+) -> Explainer:
     """Read an explainer that `Explainer.save` wrote.
 
     Args:
         path: the model file.
         classifier: judge of the class; model files never hold one.
+        classifier_grad, classifier_budget: as in `Explainer`.
 
     Raises:
         ModelFileError: the file is damaged, hostile, or of another version.
     """
     density, settings = read_model(path)
     try:
-        numbers = {
-            name: float(settings[name]) for name in ("penalty", "plausibility", "min_posterior")
-        }
+        penalty, plausibility, min_posterior = (
+            float(settings[name]) for name in ("penalty", "plausibility", "min_posterior")
+        )
         planner, rules = settings["planner"], settings["constraints"]
         if planner is not None:
             planner = _rebuild_planner(planner)
         explainer = Explainer(
             density,
             planner=planner,
+            penalty=penalty,
             scale=settings["scale"],
-            **numbers,
+            plausibility=plausibility,
+            min_posterior=min_posterior,
             constraints=None if rules is None else Constraints(**rules),
         )
     except (DaaceError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"'{path}' holds wrong settings: {reason(error)}.") from None
     if classifier is not None:
-        return replace(explainer, classifier=classifier)
+        return replace(
+            explainer,
+            classifier=classifier,
+            classifier_grad=classifier_grad,
+            classifier_budget=classifier_budget,
+        )
     if settings.get("classifier"):
         warnings.warn(
             f"'{path}' was saved with a classifier ({settings['classifier']}), which a model file "
@@ -151,7 +167,17 @@ class Explainer:
             mean of the density's draws.
         min_posterior: smallest probability of the target at the end.
         constraints: what may change.
-        classifier: judges the class in place of the density; fitted, with `predict_proba`.
+        classifier: judges the class in place of the density: a fitted estimator with
+            `predict_proba`, a torch module in evaluation mode, or a function of rows. It gets
+            rows with your columns in your units, and returns probabilities: one column for each
+            class, in the order of its `classes_` or, if it has none, of `density.classes_`.
+        classifier_grad: function of the same rows: the gradient of every class probability with
+            respect to the columns, shape `(rows, classes, columns)`; with two classes that of
+            the second, shape `(rows, columns)`, will do. Used in place of difference quotients;
+            a torch module needs none.
+        classifier_budget: rows that the classifier may be asked about in the search for each
+            explanation; and as many draws of the density, once for each class. When it is spent,
+            the answer is the best way found until then.
 
     Example:
         >>> from daace import GaussianMixture
@@ -169,6 +195,8 @@ class Explainer:
     min_posterior: float = 0.5
     constraints: Constraints | None = None
     classifier: Any = None
+    classifier_grad: Callable[[Any], Any] | None = None
+    classifier_budget: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.density, ConditionalDensity):
@@ -194,8 +222,11 @@ class Explainer:
             )
         Landscape(self.density, penalty=self.penalty, scale=self.scale)
         Goal(None, plausibility=self.plausibility, min_posterior=self.min_posterior)
-        if self.classifier is not None:
-            ClassifierPosterior(self.classifier, self.density)
+        if self.classifier_budget is not None:
+            check_integer("classifier_budget", self.classifier_budget, at_least=1)
+        if self.classifier is None and self.classifier_grad is not None:
+            raise InvalidInput("'classifier_grad' must come with a 'classifier'. Got none.")
+        _ = self._judge
 
     def explain(
         self,
@@ -234,13 +265,19 @@ class Explainer:
         if len(values) != 1:
             raise InvalidInput(f"'row' must be one row. Got {len(values)}: use explain_batch.")
         check_integer("alternatives", alternatives, at_least=0)
-        used = self._adjusted(penalty, plausibility, min_posterior, constraints, planner)
+        used = self._adjusted(
+            penalty=penalty,
+            plausibility=plausibility,
+            min_posterior=min_posterior,
+            constraints=constraints,
+            planner=planner,
+        )
         (best,) = used.explain_batch(
             values, target=target, min_log_prob=min_log_prob, time_limit=time_limit, seed=seed
         )
         if alternatives == 0:
             return best
-        question, (problem,), _ = used._asked(values, target, min_log_prob, time_limit)
+        question, _, (problem,) = used._asked(values, target, min_log_prob, time_limit)
         plan = Plan(best.status, self.density.to_model(best.path), best.cost, 0, 0.0)
         others = find_alternatives(
             problem,
@@ -282,15 +319,19 @@ class Explainer:
         values = self.density.user_values(row)
         if len(values) != 1:
             raise InvalidInput(f"'row' must be one row. Got {len(values)}.")
-        used = self._adjusted(None, plausibility, min_posterior, constraints, planner)
+        used = self._adjusted(
+            plausibility=plausibility,
+            min_posterior=min_posterior,
+            constraints=constraints,
+            planner=planner,
+        )
         problems, plans = [], []
         for penalty in scan:
-            question, some, goal_of = replace(used, penalty=penalty)._asked(
-                values, target, min_log_prob, time_limit
+            question, rows, some = used._adjusted(penalty=penalty)._asked(
+                values, target, min_log_prob, time_limit, seed=seed
             )
             problems += some
-            starts = np.stack([problem.x for problem in some])
-            plans += solve_rows(question, starts, goal_of, seed=check_seed(seed))
+            plans += solve_rows(question, rows)
         chosen = choose_scan(problems, plans)
         sizes = [measure(problems[0], p.waypoints) if p.found else (np.nan,) * 2 for p in chosen]
         return Tradeoff(
@@ -330,7 +371,7 @@ class Explainer:
         values = self.density.user_values(row)
         if len(values) != 1:
             raise InvalidInput(f"'row' must be one row. Got {len(values)}.")
-        _, (problem,), _ = self._asked(values, target, None, None)
+        _, _, (problem,) = self._asked(values, target, None, None)
         rng = np.random.default_rng(check_seed(seed))
         found = search.solve_front(problem, rng=rng, vertices=vertices)
         plans = [
@@ -377,7 +418,13 @@ class Explainer:
         Raises:
             InvalidInput: as `explain`, before the search begins.
         """
-        used = self._adjusted(penalty, plausibility, min_posterior, constraints, planner)
+        used = self._adjusted(
+            penalty=penalty,
+            plausibility=plausibility,
+            min_posterior=min_posterior,
+            constraints=constraints,
+            planner=planner,
+        )
         values = self._values(frame)
         explanations = used.explain_values(
             values,
@@ -534,7 +581,7 @@ class Explainer:
             "min_posterior": self.min_posterior,
             "constraints": None if self.constraints is None else asdict(self.constraints),
             "planner": None if kept is None else {**asdict(kept), "vertices": kept.tried},
-            "classifier": None if self.classifier is None else type(self.classifier).__name__,
+            "classifier": None if self.classifier is None else name_of(self.classifier),
         }
         write_model(path, self.density, settings, include_rows=include_rows)
 
@@ -579,40 +626,25 @@ class Explainer:
             target, min_log_prob, time_limit, n_jobs, backend, progress, seed: as in
                 `explain_batch`.
         """
-        seed, n_jobs = check_seed(seed), check_jobs(n_jobs)
-        question, problems, goal_of = self._asked(values, target, min_log_prob, time_limit)
-        plans = solve_rows(
-            question,
-            self.density.standardizer_.transform(values),
-            goal_of,
-            seed=seed,
-            first=first,
-            n_jobs=n_jobs,
-            backend=backend,
-            progress=progress,
+        n_jobs = check_jobs(n_jobs)
+        question, rows, problems = self._asked(
+            values, target, min_log_prob, time_limit, seed=seed, first=first
         )
+        plans = solve_rows(question, rows, n_jobs=n_jobs, backend=backend, progress=progress)
         return tuple(
             self._answer(problem, plan, row, question.planner, seed)
             for problem, plan, row in zip(problems, plans, values, strict=True)
         )
 
-    def _adjusted(
-        self,
-        penalty: float | None,
-        plausibility: float | None,
-        min_posterior: float | None,
-        constraints: Constraints | None,
-        planner: Planner | None,
-    ) -> Explainer:
-        """Return the explainer with the settings that were given."""
-        given: dict[str, Any] = {
-            "penalty": penalty,
-            "plausibility": plausibility,
-            "min_posterior": min_posterior,
-            "constraints": constraints,
-            "planner": planner,
-        }
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+    def _adjusted(self, **settings: Any) -> Explainer:
+        """Return the explainer with the settings that were given, and its judge of the class."""
+        given = {name: value for name, value in settings.items() if value is not None}
+        if not given:
+            return self
+        other = copy(self)
+        other.__dict__.update(given)
+        other.__post_init__()
+        return other
 
     def _asked(
         self,
@@ -620,12 +652,18 @@ class Explainer:
         target: object,
         min_log_prob: float | None,
         time_limit: float | None,
-    ) -> tuple[Question, list[Problem], IntArray]:
-        """Return what rows in user units share, the problem of each, and the number of its goal."""
+        *,
+        seed: int = 0,
+        first: int = 0,
+    ) -> tuple[Question, Chunk, list[Problem]]:
+        """Return what rows in user units share, the rows to solve, and the problem of each."""
         starts = self.density.standardizer_.transform(values)
-        classes, goal_of = np.unique(self._targets(target, starts), return_inverse=True)
+        logs = None if self._judge is None else judge_starts(self._judge, starts)
+        numbers = np.arange(first, first + len(starts))
+        classes, goal_of = np.unique(self._targets(target, starts, logs), return_inverse=True)
         question = self._question(classes, min_log_prob, time_limit)
-        return question, question.problems(starts, goal_of), goal_of
+        rows = Chunk(starts, goal_of, numbers, check_seed(seed), logs)
+        return question, rows, question.problems(starts, goal_of, question.inquiry())
 
     def _answer(
         self, problem: Problem, plan: Plan, values: FloatArray, planner: Planner, seed: int
@@ -638,11 +676,16 @@ class Explainer:
 
     def judge(self) -> Posterior | None:
         """Return the judge of the class, if it is not the density."""
+        return self._judge
+
+    @cached_property
+    def _judge(self) -> ClassifierPosterior | None:
+        """The classifier, which remembers what it said of the density's draws."""
         if self.classifier is None:
             return None
-        return ClassifierPosterior(self.classifier, self.density)
+        return ClassifierPosterior(self.classifier, self.density, self.classifier_grad)
 
-    def _targets(self, target: object, starts: FloatArray) -> IntArray:
+    def _targets(self, target: object, starts: FloatArray, logs: FloatArray | None) -> IntArray:
         """Return the class index that each row shall reach."""
         density, rows = self.density, len(starts)
         if target is None:
@@ -651,8 +694,8 @@ class Explainer:
                     f"'target' must be given, as there are {len(density.classes_)} classes: "
                     f"{quote(density.classes_.tolist(), limit=20)}."
                 )
-            judge = self.judge() or density
-            least: IntArray = judge.log_posterior(starts).argmin(axis=1)
+            logs = density.log_posterior(starts) if logs is None else logs
+            least: IntArray = logs.argmin(axis=1)
             return least
         several = isinstance(
             target,
@@ -683,7 +726,8 @@ class Explainer:
                 for k in classes
             ),
             constraints=Constraints() if self.constraints is None else self.constraints,
-            posterior=self.judge(),
+            judge=self._judge,
+            budget=self.classifier_budget,
         )
 
 

@@ -120,21 +120,14 @@ def choose_scan(problems: Sequence[Problem], plans: Sequence[Plan]) -> list[Plan
     Returns:
         a plan per problem, with its cost there; as they came where none was found.
     """
-    paths = [plan.waypoints for plan in plans if plan.found]
+    found = [plan for plan in plans if plan.found]
+    paths = [plan.waypoints for plan in found]
     if not paths:
         return list(plans)
     size = np.array([measure(problems[0], path) for path in paths])
     costs = np.array([[problem.path_cost(path) for path in paths] for problem in problems])
     scan = monotone_scan(costs, size)
-    template = next(plan for plan in plans if plan.found)
-    return [
-        replace(
-            plan if plan.found else template,
-            waypoints=paths[k],
-            cost=float(costs[row, k]),
-        )
-        for row, (plan, k) in enumerate(zip(plans, scan, strict=True))
-    ]
+    return [replace(found[k], cost=float(costs[row, k])) for row, k in enumerate(scan)]
 
 
 def monotone_scan(costs: FloatArray, sizes: FloatArray) -> IntArray:
