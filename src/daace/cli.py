@@ -54,7 +54,8 @@ ARGUMENTS = {
 
 #: Remedies that are Python, and what to do in a shell.
 REMEDIES = {
-    ", for example with frame.dropna()": "",
+    ", for example with frame.dropna(), or fill them, for example with "
+    "frame.fillna(frame.median(numeric_only=True))": " or fill them",
     "drop them, for example with daace.preprocess(table)": "pass --drop with each",
 }
 

@@ -246,7 +246,7 @@ class Explainer:
         """Explain one row. Whatever is left out is as the explainer has it.
 
         Args:
-            row: a Series, dict, one-row frame or array, in user units.
+            row: a Series, dict, one-row frame (pandas or polars) or array, in user units.
             target: the class to reach; with two classes, the less probable one when left out.
             penalty, plausibility, min_posterior, constraints, planner: as in the constructor.
             min_log_prob: threshold of log p itself; overrides `plausibility`.
@@ -402,7 +402,8 @@ class Explainer:
         """Explain every row of a frame, in its order.
 
         Args:
-            frame: rows in user units, as a DataFrame or a two-dimensional array.
+            frame: rows in user units, as a DataFrame (pandas or polars) or a two-dimensional
+                array.
             target: one class for all, or one per row; with two classes, the less probable one of
                 each row when left out.
             n_jobs: processes, -1 for all processors; None is 1. The answers are the same for any
@@ -425,7 +426,7 @@ class Explainer:
             constraints=constraints,
             planner=planner,
         )
-        values = self._values(frame)
+        values = self.density.user_values(frame)
         explanations = used.explain_values(
             values,
             target=target,
@@ -586,24 +587,6 @@ class Explainer:
         write_model(path, self.density, settings, include_rows=include_rows)
 
     # How --------------------------------------------------------------------------------------
-
-    def _values(self, frame: object) -> FloatArray:
-        """Return the rows as an array; where values are missing, say in which rows."""
-        features = list(self.density.features_)
-        if isinstance(frame, np.ndarray) and frame.shape[1:] == (len(features),):
-            frame = pd.DataFrame(frame, columns=features)
-        try:
-            return self.density.user_values(frame)
-        except InvalidInput as error:
-            if not isinstance(frame, pd.DataFrame) or len(frame) < 2:
-                raise
-            self.density.user_values(frame.iloc[:0])  # raises what is wrong with the columns
-            known = [name for name in frame.columns if str(name) in features]
-            gaps = np.flatnonzero(frame[known].isna().any(axis=1))
-            if not len(gaps):
-                raise
-            rows = quote(gaps.tolist()).replace("'", "")
-            raise InvalidInput(f"Row {rows}: {error}") from None
 
     def explain_values(
         self,

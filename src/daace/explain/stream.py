@@ -93,8 +93,8 @@ def explain_file(
                     )
                 except InvalidInput as error:
                     raise InvalidInput(
-                        f"Rows {number} to {first - 1} of '{source}': {error} The answers before "
-                        f"are in '{journal.path}' and will be kept."
+                        f"Rows {number} to {first - 1} of '{source}', counted from 0: {error} "
+                        f"The answers before are in '{journal.path}' and will be kept."
                     ) from None
                 batch = Batch(answers, pd.RangeIndex(number, number + len(rows)), features)
                 journal.append(_lines(batch, whole=whole))
