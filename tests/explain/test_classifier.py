@@ -372,4 +372,14 @@ def test_time_is_over_also_while_a_classifier_thinks(mixture):
 
 def test_settings_for_one_call_keep_the_judge(mixture):
     explainer = Explainer(mixture, classifier=Counting())
-    assert explainer._adjusted(penalty=3.0).judge() is explainer.judge()
+    assert explainer._adjusted(penalty=3.0).judge is explainer.judge
+
+
+def test_alternatives_are_judged_by_the_classifier_too(mixture):
+    explainer = Explainer(mixture, classifier=Counting(), classifier_budget=3000)
+    e = explainer.explain([0.0, 0.0], target="well", alternatives=2)
+    assert e.alternatives
+    for other in e.alternatives:
+        assert other.current == "ill"
+        assert (other.profile["posterior"] > 0.05).all()
+        assert other.counterfactual["x1"] > 2.5

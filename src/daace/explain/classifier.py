@@ -80,10 +80,12 @@ class ClassifierPosterior:
         self._ask, self._slope = _questions(classifier, grad)
         self._columns = _class_order(classifier, density)
         owner = getattr(classifier, "__self__", classifier)  # of model.predict_proba, the model
-        self._names = _column_names(owner, density)
+        names = _column_names(owner, density)
         self._plain = isinstance(self._ask, TorchModule) or (
-            self._names is None and hasattr(owner, "n_features_in_")
+            names is None and hasattr(owner, "n_features_in_")
         )
+        self._names = pd.Index(density.features_ if names is None else names)
+        self._place = pd.Index(density.features_).get_indexer(self._names)
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._try()
 
@@ -181,17 +183,12 @@ class ClassifierPosterior:
             raise InvalidInput(
                 f"'classifier_grad' must return finite numbers of shape {wanted}. Got {got}."
             )
-        if self._names is not None:
-            place = {name: j for j, name in enumerate(self._names)}
-            slopes = slopes[:, :, [place[name] for name in self._density.features_]]
+        slopes = slopes[:, :, np.argsort(self._place)]
         return slopes[:, self._columns] * self._density.standardizer_.scale
 
     def _rows(self, X: FloatArray) -> pd.DataFrame | FloatArray:
-        values = self._density.standardizer_.inverse(X)
-        if self._plain:
-            return values
-        frame = pd.DataFrame(values, columns=list(self._density.features_))
-        return frame if self._names is None else frame[self._names]
+        values = self._density.standardizer_.inverse(X)[:, self._place]
+        return values if self._plain else pd.DataFrame(values, columns=self._names)
 
     @cached_property
     def _trial(self) -> tuple[FloatArray, FloatArray]:
