@@ -376,7 +376,7 @@ def test_settings_for_one_call_keep_the_judge(mixture):
 
 
 def test_alternatives_are_judged_by_the_classifier_too(mixture):
-    explainer = Explainer(mixture, classifier=Counting(), classifier_budget=3000)
+    explainer = Explainer(mixture, classifier=Counting())
     e = explainer.explain([0.0, 0.0], target="well", alternatives=2)
     assert e.alternatives
     for other in e.alternatives:

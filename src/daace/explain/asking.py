@@ -101,6 +101,7 @@ def ask(
     time_limit: float | None = None,
     seed: int = 0,
     first: int = 0,
+    searches: int = 1,
 ) -> Asked:
     """Return the problems of rows in user units.
 
@@ -112,6 +113,8 @@ def ask(
         time_limit: overrides that of the planner.
         seed: each row has its own generator, spawned from it.
         first: number of the first row, where these are part of a longer table.
+        searches: explanations that are sought by the problems themselves, not by their rows:
+            each has the classifier's budget.
 
     Raises:
         InvalidInput: the target is not known, a row breaks the constraints, or the classifier
@@ -140,7 +143,7 @@ def ask(
     )
     numbers = np.arange(first, first + len(starts))
     rows = Chunk(starts, goal_of, numbers, check_seed(seed), logs)
-    problems = question.problems(starts, goal_of, question.inquiry())
+    problems = question.problems(starts, goal_of, question.inquiry(searches))
     return Asked(explainer, values, question, rows, problems)
 
 

@@ -139,6 +139,7 @@ class Explainer:
             min_log_prob=min_log_prob,
             time_limit=time_limit,
             seed=seed,
+            searches=int(alternatives),
         )
         others = find_alternatives(
             asked.problems[0],
