@@ -16,7 +16,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 import daace
-from benchmarks import baselines, clgn, geodesic, growth, kde, peers, planners
+from benchmarks import baselines, classifiers, clgn, geodesic, growth, kde, peers, planners
 
 
 def has(package: str) -> bool:
@@ -55,11 +55,20 @@ def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.Dat
             {goal: baselines.by_planner(group) for goal, group in results.groupby("goal")}
         )
 
+    def own_classifiers() -> pd.DataFrame:
+        record = Path(__file__).parent / "classifiers.csv"
+        if not resume:
+            record.unlink(missing_ok=True)
+        if full and real:
+            return classifiers.rows(record)
+        return classifiers.rows(record, names=("breast_cancer",), starts=5)
+
     chosen: dict[str, Callable[[], pd.DataFrame]] = {
         "PathOptimizer against NSGA2": against_nsga2,
         "PathOptimizer against exact geodesics": against_geodesics,
         "Linear Gaussian network against PyBNesian": lambda: pd.DataFrame(clgn.rows(full=full)),
         "Kernel density against scikit-learn": lambda: pd.DataFrame(kde.rows(full=full)),
+        "Your own classifier": own_classifiers,
         "Growth": growth.rows,
         "Building graphs": baselines.building,
         "Roadmap against PathOptimizer around walls": lambda: pd.DataFrame(baselines.walls()),
@@ -80,7 +89,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="every problem (hours)")
     parser.add_argument("--jobs", type=int, default=1, help="processes for the NSGA2 comparison")
     parser.add_argument(
-        "--resume", action="store_true", help="go on where the NSGA2 comparison was stopped"
+        "--resume", action="store_true", help="go on where the long comparisons were stopped"
     )
     parser.add_argument("--only", default="", help="titles that contain this text")
     options = parser.parse_args()

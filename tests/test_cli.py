@@ -216,7 +216,7 @@ def test_missing_columns_and_bad_values_are_named(run, folder):
     (folder / "empty.csv").write_text("")
     for name, message in {
         "less.csv": "must have every feature of the model. Missing: 'petal width'",
-        "nan.csv": "Got some in 'petal width': fill or drop them first.\n",
+        "nan.csv": "drop these rows or fill them.\n",
         "broken.csv": "could not be read as a table",
         "empty.csv": "could not be read as a table",
     }.items():
@@ -503,7 +503,7 @@ def test_tune_then_fit_then_explain(run, folder):
     assert err.startswith("Learned 4 features")
     assert (folder / "flow.checkpoint").exists()
     density = daace.load(folder / "flow.daace").density
-    assert density.settings() == found["settings"]
+    assert density.get_params() == found["settings"]
     code, out, _ = run("explain", "flow.daace", "data.csv", "--row", "3", "--plausibility", "-9")
     assert out.startswith("From 'setosa' to 'versicolor'")
 

@@ -19,9 +19,11 @@ from daace.exceptions import (
 )
 from daace.explain.audit import Audit
 from daace.explain.batch import Batch
-from daace.explain.explainer import Explainer, fit, load
+from daace.explain.explainer import Explainer
 from daace.explain.explanation import Explanation
+from daace.explain.fitting import fit
 from daace.explain.front import ExplanationFront
+from daace.explain.model_file import load
 from daace.explain.network import Network
 from daace.explain.stability import Stability
 from daace.explain.summary import Summary

@@ -54,7 +54,8 @@ ARGUMENTS = {
 
 #: Remedies that are Python, and what to do in a shell.
 REMEDIES = {
-    ", for example with frame.dropna()": "",
+    ", for example with frame.dropna(), or fill them, for example with "
+    "frame.fillna(frame.median(numeric_only=True))": " or fill them",
     "drop them, for example with daace.preprocess(table)": "pass --drop with each",
 }
 
@@ -114,7 +115,7 @@ def demo(
 ) -> None:
     """Explain one malignant case of the table breast_cancer, which the model has not seen."""
     from daace.data.catalog import load_table
-    from daace.explain.explainer import fit as learn
+    from daace.explain.fitting import fit as learn
 
     _check_file("--html", html)
     table = load_table("breast_cancer")
@@ -153,7 +154,7 @@ def fit(
     ] = False,
 ) -> None:
     """Learn the density of a table and write it to a model file."""
-    from daace.explain.explainer import fit as learn
+    from daace.explain.fitting import fit as learn
 
     if density not in available():
         raise InvalidInput(f"'--density' must be one of {quote(available())}. Got '{density}'.")
@@ -287,7 +288,7 @@ def explain(
 
     With --all, a run that was stopped goes on where it was when it is called again.
     """
-    from daace.explain.explainer import load
+    from daace.explain.model_file import load
     from daace.landscape.constraints import Constraints
 
     rules = Constraints(fixed=fixed) if fixed else None
@@ -351,7 +352,7 @@ def check(
     plot: Annotated[Path | None, typer.Option(help="Write a plot: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Say how well a model describes rows that it has not seen, and warn if it is weak."""
-    from daace.explain.explainer import load
+    from daace.explain.model_file import load
 
     if plot is not None:
         _check_file("--plot", plot)

@@ -327,3 +327,31 @@ def test_rows_of_the_user_and_of_the_model(five: ConditionalDensity) -> None:
     assert np.array_equal(five.to_model(frame.iloc[3]), five.to_model(frame)[[3]])
     assert np.array_equal(five.to_model(dict(frame.iloc[3])), five.to_model(frame)[[3]])
     assert np.array_equal(five.to_model(frame.to_numpy()[3]), five.to_model(frame)[[3]])
+
+
+def test_parameters_are_read_changed_and_cloned_as_in_scikit_learn(
+    plane: ConditionalDensity,
+) -> None:
+    from sklearn.base import clone
+
+    params = plane.get_params()
+    assert repr(type(plane)(**params)) == repr(plane)
+    copied = clone(plane)
+    assert type(copied) is type(plane)
+    assert copied is not plane
+    for name, value in copied.get_params().items():
+        assert np.array_equal(value, params[name], equal_nan=False), name
+    learned = isinstance(plane, GaussianMixture)  # its parameters are all there is to learn
+    assert ("standardizer_" in vars(copied)) == learned
+    assert copied.set_params(**params) is copied
+    with pytest.raises(
+        InvalidInput, match=f"'depth' must be an argument of {type(plane).__name__}"
+    ):
+        copied.set_params(depth=3)
+
+
+def test_what_was_learned_stays_when_parameters_are_set_again(plane: ConditionalDensity) -> None:
+    X = _near_and_far(plane)
+    before = plane.log_joint(X)
+    same = copy.copy(plane).set_params(**plane.get_params())
+    assert np.array_equal(same.log_joint(X), before)

@@ -311,3 +311,56 @@ def test_one_flaw_is_always_named(
     message = _fit_or_error(density, frame)
     assert isinstance(message, str)
     assert f"'{len(columns)} ü'" in message
+
+
+# Frames of other packages, gaps and text ------------------------------------------------------
+
+
+def test_polars_and_pyarrow_frames_are_read_like_pandas_ones() -> None:
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = _frame(b=[4, 3, 2, 1])
+    expected = Table.from_frame(frame, target="class")
+    columns = {str(name): frame[name].tolist() for name in frame.columns}
+    for other in (polars.DataFrame(columns), pyarrow.table(columns)):
+        table = Table.from_frame(other, target="class")
+        assert np.array_equal(table.X, expected.X)
+        assert table.y.tolist() == expected.y.tolist()
+        assert (table.features, table.classes.tolist()) == (
+            expected.features,
+            expected.classes.tolist(),
+        )
+    with pytest.raises(InvalidInput, match=r"LazyFrame, .* call its collect\(\) first"):
+        Table.from_frame(polars.LazyFrame(columns), target="class")
+
+
+def test_gaps_of_polars_frames_are_named() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {"a": [1.0, None, 3.0, 4.0], "b": [1, 2, 3, None], "class": list("xxyy")}
+    )
+    with pytest.raises(InvalidInput, match=r"Got some in 'a', 'b' \(row 1, 3\): drop these rows"):
+        Table.from_frame(frame, target="class")
+
+
+@pytest.mark.parametrize(
+    ("remedy", "frame"),
+    [
+        (lambda f: f.dropna(), _frame(a=[1.0, np.nan, 2.0, 3.0])),
+        (lambda f: f.fillna(f.median(numeric_only=True)), _frame(a=[1.0, np.nan, 2.0, 3.0])),
+        (lambda f: f.astype({"a": float}), _frame(a=["1.5", "2", "3", "4"])),
+        (lambda f: f.assign(a=f["a"].map({"low": 0, "high": 1})), _frame(a=["low", "high"] * 2)),
+        (lambda f: f.drop(columns=["a"]), _frame(a=list("wxyz"))),
+    ],
+)
+def test_what_the_messages_advise_helps(remedy, frame) -> None:
+    with pytest.raises(InvalidInput):
+        Table.from_frame(frame, target="class")
+    assert len(Table.from_frame(remedy(frame), target="class")) >= 3
+
+
+def test_numbers_written_as_text_are_told_from_words() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"written as text in 'a': .* frame.astype\(\{'a': float"
+    ):
+        Table.from_frame(_frame(a=["1.5", "2", "3", "4"]), target="class")

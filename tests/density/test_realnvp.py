@@ -203,7 +203,7 @@ def test_history(flow: RealNVP) -> None:
 def test_the_presets_are_the_papers() -> None:
     assert len(PRESETS) == 16
     density = RealNVP.preset("EQI", epochs=7, seed=3)
-    assert density.settings() == {
+    assert density.get_params() == {
         "flows": 9, "layers": 5, "hidden": 3, "learning_rate": 0.00017, "weight_decay": 0.05026,
         "noise": 0.39740, "epochs": 7, "batches": 30, "early_stopping": False, "time_limit": None,
         "seed": 3,
@@ -240,7 +240,7 @@ def test_wrong_settings_are_named(changes: dict[str, Any], message: str) -> None
 
 
 def test_settings_are_stored_untouched(flow: RealNVP) -> None:
-    assert RealNVP(**flow.settings()).settings() == flow.settings()
+    assert RealNVP(**flow.get_params()).get_params() == flow.get_params()
     with pytest.raises(NotFitted, match="This RealNVP is not fitted"):
         small().log_prob(np.zeros((1, 3)))
 
@@ -281,7 +281,7 @@ def test_a_saved_flow_is_used_without_torch(flow: RealNVP, tmp_path: Path) -> No
     assert np.array_equal(load(tmp_path / "m").density.log_joint(X), flow.log_joint(X))
     assert isinstance(again := load(tmp_path / "m").density, RealNVP)
     assert again.history_.equals(flow.history_)
-    assert (again.stopped_, again.settings()) == (flow.stopped_, flow.settings())
+    assert (again.stopped_, again.get_params()) == (flow.stopped_, flow.get_params())
     code = (
         "import sys, daace, numpy as np\n"
         f"density = daace.load({str(tmp_path / 'm')!r}).density\n"

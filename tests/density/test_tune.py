@@ -199,7 +199,7 @@ def test_without_optuna_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch)
 def test_settings_in_a_file(tmp_path: Path) -> None:
     found = quick()
     write_settings(tmp_path / "best.json", found)
-    assert read_settings(tmp_path / "best.json").settings() == found.best.settings()
+    assert read_settings(tmp_path / "best.json").get_params() == found.best.get_params()
     for content in ("", "[]", "{}", '{"settings": 3}', '{"settings": {"size": 3}}'):
         (tmp_path / "wrong.json").write_text(content)
         with pytest.raises(InvalidInput, match="must hold the settings of a realnvp"):

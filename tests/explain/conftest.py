@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from daace import GaussianMixture, LinearGaussianNetwork, Table, load_table
-from daace.explain.explainer import Explainer, fit
+from daace.explain.explainer import Explainer
+from daace.explain.fitting import fit
 from daace.planners.base import Clock, Plan, Planner, already_there, arrive, give_up
 
 

@@ -8,7 +8,8 @@ import pytest
 from daace import Constraints, Explanation
 from daace.exceptions import InvalidInput
 from daace.explain.alternatives import APART, DEARER
-from daace.explain.explainer import Explainer, fit
+from daace.explain.explainer import Explainer
+from daace.explain.fitting import fit
 
 
 def check(e: Explanation, explainer: Explainer) -> None:

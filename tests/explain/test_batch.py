@@ -49,9 +49,9 @@ def test_chunks_do_not_depend_on_the_number_of_processes(simple, rows, monkeypat
     sizes = []
     solve = batch.Question.solve
 
-    def spy(self, starts, goal_of, rngs):
-        sizes.append(len(starts))
-        return solve(self, starts, goal_of, rngs)
+    def spy(self, chunk):
+        sizes.append(len(chunk.starts))
+        return solve(self, chunk)
 
     monkeypatch.setattr(batch.Question, "solve", spy)
     simple.explain_batch(rows, target="well")
@@ -142,11 +142,11 @@ def test_the_row_that_breaks_a_constraint_is_named(simple):
 
 def test_rows_with_gaps_are_named(simple):
     frame = pd.DataFrame({"x1": [0.0, np.nan, 1.0, np.nan], "x2": 0.0, "class": None})
-    with pytest.raises(InvalidInput, match=r"^Row 1, 3: .* missing values. Got some in 'x1'"):
+    with pytest.raises(InvalidInput, match=r"missing values. Got some in 'x1' \(row 1, 3\)"):
         simple.explain_batch(frame, target="well")
-    with pytest.raises(InvalidInput, match=r"^Row 1, 3: "):
+    with pytest.raises(InvalidInput, match=r"\(row 1, 3\): drop these"):
         simple.explain_batch(frame[["x1", "x2"]].to_numpy(), target="well")
-    with pytest.raises(InvalidInput, match=r"^Row 0, 1, 2, 3, 4 and 3 more: "):
+    with pytest.raises(InvalidInput, match=r"\(row 0, 1, 2, 3, 4 and 3 more\)"):
         simple.explain_batch(frame.iloc[[1] * 8], target="well")
     with pytest.raises(InvalidInput, match=r"^The row must .*Missing: 'x2'"):
         simple.explain_batch(frame.drop(columns="x2"), target="well")
@@ -194,3 +194,16 @@ def test_an_interrupt_goes_through_and_leaves_the_explainer_whole(simple, rows, 
         with pytest.raises(KeyboardInterrupt):
             simple.explain_batch(rows, target="well", progress=True)
     assert simple.explain_batch(rows.head(2), target="well")[0].found
+
+
+def test_polars_frames_are_explained_like_pandas_ones(simple):
+    polars = pytest.importorskip("polars")
+    columns = {"x2": [0.0, 1.0], "x1": [0.0, 0.5]}
+    frame = pd.DataFrame(columns)
+    many = simple.explain_batch(polars.DataFrame(columns), target="well")
+    expected = simple.explain_batch(frame, target="well").to_frame()
+    pd.testing.assert_frame_equal(many.to_frame(), expected)
+    one = simple.explain(polars.DataFrame(columns)[:1], target="well")
+    assert one.counterfactual.equals(many[0].counterfactual)
+    with pytest.raises(InvalidInput, match=r"must have every feature. Missing: 'x1'"):
+        simple.explain_batch(polars.DataFrame({"x2": [0.0]}), target="well")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
+from daace import Explanation, LinearGaussianNetwork, Table, load_table
 from daace.exceptions import InvalidInput
 from daace.explain.classifier import ClassifierPosterior
 from daace.explain.explainer import Explainer
@@ -65,7 +68,9 @@ def test_another_classifier_is_refused(mixture, columns, labels, message):
 
 
 def test_what_is_no_classifier_is_refused(mixture):
-    with pytest.raises(InvalidInput, match="must be fitted and have 'predict_proba'"):
+    with pytest.raises(
+        InvalidInput, match=r"must be fitted. LogisticRegression has no 'classes_' yet"
+    ):
         Explainer(mixture, classifier=LogisticRegression())
 
 
@@ -83,7 +88,9 @@ def test_slopes_are_those_of_the_classifier(mixture, rows):
     X = frame.to_numpy()[:5]
     share = model.predict_proba(frame[:5])[:, 1]
     expected = (1 - share)[:, None] * model.coef_  # of log p(well | x), by hand
-    np.testing.assert_allclose(judge.gradient(X, 1), expected, rtol=1e-5)
+    logs, slopes = judge.log_posterior_and_gradient(X, 1)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5)
+    np.testing.assert_allclose(logs, judge.log_posterior(X), rtol=1e-12)
 
 
 def test_trees_have_no_slopes(mixture, rows):
@@ -111,3 +118,268 @@ def test_the_end_moves_along_the_edge_of_a_smooth_classifier(mixture, rows):
             start, target="well", min_posterior=0.9
         )
         assert judged.cost == pytest.approx(own.cost, rel=1e-3)
+
+
+# Other kinds of classifiers -------------------------------------------------------------------
+
+
+def second_class(rows):
+    """A function of the user's columns: the probability of the second class, 'well'."""
+    return 1 / (1 + np.exp(-2 * (rows["x1"] - 2)))
+
+
+def slope_of_second_class(rows):
+    share = second_class(rows).to_numpy()
+    return np.column_stack([2 * share * (1 - share), np.zeros(len(rows))])
+
+
+def test_a_function_of_the_columns_judges(mixture, straight):
+    e = Explainer(mixture, planner=straight, classifier=second_class).explain([0.0, 0.0])
+    assert (e.current, e.target, e.provenance.classifier) == ("ill", "well", "second_class")
+    assert e.posterior == pytest.approx(float(second_class(e.path).iloc[-1]))
+
+
+def test_a_bound_method_stands_in_the_order_of_the_density(mixture, rows, straight):
+    """A model that was fitted on numbers instead of names."""
+    frame, y = rows
+    model = LogisticRegression().fit(frame[["x2", "x1"]], (y == "well").astype(int))
+    with pytest.raises(InvalidInput, match=r"Got '0', '1': if .* pass classifier=model.predict_p"):
+        Explainer(mixture, classifier=model)
+    judge = ClassifierPosterior(model.predict_proba, mixture)
+    expected = model.predict_proba(frame[["x2", "x1"]])
+    assert np.exp(judge.log_posterior(frame.to_numpy())) == pytest.approx(expected)
+
+
+def test_a_gradient_is_used_in_user_units(rows):
+    """Chained through the standardisation, columns and classes in the classifier's order."""
+    frame, y = rows
+    table = Table.from_frame(frame.assign(x1=1000 * frame["x1"], group=y), target="group")
+    density = LinearGaussianNetwork().fit(table)
+    model = LogisticRegression().fit(frame[["x2", "x1"]] * [1, 1000], y)
+    assert model.classes_.tolist() == ["ill", "well"]
+
+    def grad(X):
+        share = model.predict_proba(X)[:, [1]]
+        assert list(X.columns) == ["x2", "x1"]
+        return share * (1 - share) * model.coef_
+
+    X = density.to_model(table.to_frame())[:20]
+    with_grad = ClassifierPosterior(model, density, grad)
+    without = ClassifierPosterior(model, density)
+    assert (with_grad.rows_per_gradient, without.rows_per_gradient) == (1, 5)
+    for index in (0, 1):
+        mine = with_grad.log_posterior_and_gradient(X, index)[1]
+        np.testing.assert_allclose(
+            mine, without.log_posterior_and_gradient(X, index)[1], rtol=1e-4, atol=1e-8
+        )
+
+
+def test_with_a_gradient_fewer_rows_are_asked_about_for_the_same_path(mixture):
+    plain = Explainer(mixture, classifier=second_class, min_posterior=0.8)
+    helped = replace(plain, classifier_grad=slope_of_second_class)
+    a, b = (explainer.explain([0.0, 0.0], target="well") for explainer in (plain, helped))
+    assert b.cost == pytest.approx(a.cost, rel=1e-4)
+    assert b.provenance.classifier_rows < a.provenance.classifier_rows
+
+
+def test_a_wrong_gradient_is_refused(mixture):
+    with pytest.raises(InvalidInput, match=r"must be the gradient .* off by \d+%: leave it out"):
+        Explainer(
+            mixture,
+            classifier=second_class,
+            classifier_grad=lambda rows: 2 * slope_of_second_class(rows),
+        )
+    with pytest.raises(InvalidInput, match=r"of shape \(32, 2, 2\) or \(32, 2\). Got \(32,\)"):
+        Explainer(
+            mixture,
+            classifier=second_class,
+            classifier_grad=lambda rows: slope_of_second_class(rows)[:, 0],
+        )
+    with pytest.raises(InvalidInput, match="must come with a 'classifier'"):
+        Explainer(mixture, classifier_grad=slope_of_second_class)
+
+
+@pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
+def test_boosted_trees_of_other_packages_judge(package):
+    package = pytest.importorskip(package)
+    kind = package.XGBClassifier if hasattr(package, "XGBClassifier") else package.LGBMClassifier
+    table = load_table("breast_cancer")
+    numbers = (table.y == "malignant").astype(int)
+    frame = table.to_frame()[list(table.features)]
+    model = kind(n_estimators=10, verbosity=0 if "XGB" in kind.__name__ else -1)
+    model.fit(frame, numbers)
+    explainer = Explainer(
+        LinearGaussianNetwork().fit(table), classifier=lambda rows: model.predict_proba(rows)
+    )
+    row = frame[numbers == 1].iloc[0]
+    e = explainer.explain(row, target="benign", min_posterior=0.6)
+    assert e.found
+    assert model.predict_proba(e.counterfactual.to_frame().T)[0, 0] >= 0.6
+
+
+# What can go wrong ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda rows: np.full(len(rows), np.nan), "Got NaN for 128 of 128 rows: let it answer"),
+        (lambda rows: np.ones((len(rows), 3)) / 3, r"shape \(128, 2\). Got \(128, 3\)"),
+        (lambda rows: np.ones(3), r"shape \(128, 2\). Got \(3,\)"),
+        (lambda rows: 5 * rows["x1"], "that add up to 1.* if these are scores, put a softmax"),
+        (lambda rows: np.ones((len(rows), 2)), "that add up to 1"),
+        (lambda rows: ["ill"] * len(rows), "must return numbers. Got list"),
+        (lambda rows: rows["age"], r"It raised KeyError \('age'\): try it on a DataFrame of shape"),
+        ("a name", "must have 'predict_proba', or be a torch module or a function .* Got str"),
+        (LogisticRegression, "Got the class LogisticRegression|must be fitted"),
+    ],
+)
+def test_what_is_no_probability_is_refused_before_any_search(mixture, answer, message):
+    with pytest.raises(InvalidInput, match=message):
+        Explainer(mixture, classifier=answer)
+
+
+def test_a_row_that_cannot_be_judged_is_named(mixture, straight):
+    def only_below_ten(rows):
+        if (rows["x1"] > 10).any():
+            raise RuntimeError("out of range")
+        return second_class(rows)
+
+    explainer = Explainer(mixture, planner=straight, classifier=only_below_ten)
+    with pytest.raises(InvalidInput, match=r"Row 1: .* RuntimeError \(out of range\)"):
+        explainer.explain_batch([[0.0, 0.0], [11.0, 0.0]], target="well")
+
+
+class Flaky:
+    """Fails in the given question, and in all after it; every question is counted."""
+
+    def __init__(self, fails_from):
+        self.questions, self.fails_from = 0, fails_from
+
+    def __call__(self, rows):
+        self.questions += 1
+        if self.questions >= self.fails_from:
+            raise ConnectionError("no route to host")
+        return np.where(rows["x1"] > 2.5, 0.9, 0.1)
+
+
+def test_a_classifier_that_fails_in_a_search_loses_no_answer(mixture):
+    whole = Flaky(10**6)
+    explainer = Explainer(mixture, classifier=whole)
+    best = explainer.explain([0.0, 0.0], target="well")
+    for fails_from in range(3, whole.questions, 2):
+        explainer = Explainer(mixture, classifier=Flaky(fails_from))
+        e = explainer.explain([0.0, 0.0], target="well")
+        if e.found:
+            assert e.counterfactual["x1"] > 2.5
+            assert e.cost >= best.cost * (1 - 1e-9)
+            assert "best way found so far. 'classifier' must judge" in e.notes[0]
+        else:
+            assert str(e.status) == "classifier_failed"
+            assert e.current == "ill"
+        assert "no route to host" in str(e)
+        assert Explanation.from_json(e.to_json()).notes == e.notes
+    explainer = Explainer(mixture, classifier=Flaky(whole.questions - 1))
+    assert explainer.explain([0.0, 0.0], target="well").found
+
+
+def test_rows_whose_way_cannot_be_judged_do_not_cost_the_others_theirs(mixture):
+    def blind_above(rows):
+        if ((rows["x1"] > 0.5) & (rows["x2"] > 5)).any():
+            raise RuntimeError("out of range")
+        return np.where(rows["x1"] > 2.5, 0.9, 0.1)
+
+    explainer = Explainer(mixture, classifier=blind_above)
+    starts = [[0.0, 0.0], [0.0, 8.0], [0.5, 0.0]]
+    many = explainer.explain_batch(starts, target="well")
+    assert [str(e.status) for e in many][::2] == ["found", "found"]
+    assert many[1].found or str(many[1].status) == "classifier_failed"
+    assert "RuntimeError (out of range)" in many[1].notes[0]
+    alone = explainer.explain(starts[0], target="well")
+    assert alone.path.equals(many[0].path)  # as if the others had not been asked about
+
+
+# Effort ---------------------------------------------------------------------------------------
+
+
+class Counting:
+    def __init__(self):
+        self.calls = self.rows = 0
+
+    def __call__(self, rows):
+        self.calls, self.rows = self.calls + 1, self.rows + len(rows)
+        return np.where(rows["x1"] > 2.5, 0.9, 0.1)
+
+
+def test_questions_are_counted_and_draws_judged_once(mixture):
+    model = Counting()
+    explainer = Explainer(mixture, classifier=model)
+    model.calls = model.rows = 0
+    first = explainer.explain([0.0, 0.0], target="well", penalty=2.0)
+    of_start = 1
+    assert first.provenance.classifier_calls == model.calls - of_start
+    assert first.provenance.classifier_rows == model.rows - of_start
+    assert model.rows > 4000
+    model.rows = 0
+    explainer.explain([0.0, 0.5], target="well", penalty=1.0)
+    assert model.rows < 4000
+
+
+def test_no_row_is_asked_about_twice_in_a_search(mixture):
+    seen = []
+
+    def model(rows):
+        seen.extend(map(tuple, rows.to_numpy()))
+        return np.where(rows["x1"] > 2.5, 0.9, 0.1)
+
+    explainer = Explainer(mixture, classifier=model)
+    seen.clear()
+    explainer.explain([0.0, 0.0], target="well")
+    assert len(seen) - len(set(seen)) <= 1  # the start, before and in the search
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("budget", [1, 50, 300, 2000])
+def test_a_budget_is_kept_and_gives_the_best_found(mixture, budget, smooth):
+    model = Counting()
+    judge = (lambda rows: model(rows) * 0 + second_class(rows)) if smooth else model
+    explainer = Explainer(mixture, classifier=judge, classifier_budget=budget)
+    model.rows = 0
+    e = explainer.explain([0.0, 0.0], target="well")
+    middle_waypoints, start = 3, 1
+    assert model.rows <= 2 * budget + middle_waypoints + start
+    assert e.status in ("found", "out_of_budget")
+    if not e.found:
+        assert "raise 'classifier_budget' to look further" in str(e)
+        assert budget < 300
+    else:
+        assert judge(e.path).tolist()[-1] >= 0.5
+
+
+def test_a_budget_does_not_make_answers_depend_on_earlier_ones(mixture):
+    explainer = Explainer(mixture, classifier=Counting(), classifier_budget=400)
+    once = explainer.explain([0.5, 0.0], target="well")
+    again = explainer.explain([0.5, 0.0], target="well")
+    assert once.path.equals(again.path)
+
+
+def test_time_is_over_also_while_a_classifier_thinks(mixture):
+    explainer = Explainer(mixture, classifier=Counting())
+    e = explainer.explain([0.0, 0.0], target="well", time_limit=1e-9)
+    assert str(e.status) == "timeout"
+    assert "raise 'time_limit'" in str(e)
+
+
+def test_settings_for_one_call_keep_the_judge(mixture):
+    explainer = Explainer(mixture, classifier=Counting())
+    assert explainer._adjusted(penalty=3.0).judge is explainer.judge
+
+
+def test_alternatives_are_judged_by_the_classifier_too(mixture):
+    explainer = Explainer(mixture, classifier=Counting())
+    e = explainer.explain([0.0, 0.0], target="well", alternatives=2)
+    assert e.alternatives
+    for other in e.alternatives:
+        assert other.current == "ill"
+        assert (other.profile["posterior"] > 0.05).all()
+        assert other.counterfactual["x1"] > 2.5

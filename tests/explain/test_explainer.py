@@ -9,7 +9,8 @@ import pytest
 
 from daace import Constraints, GaussianMixture, KernelDensity, PathOptimizer, Table
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain.explainer import Explainer, fit
+from daace.explain.explainer import Explainer
+from daace.explain.fitting import fit
 from daace.planners.base import Planner
 
 # fit ----------------------------------------------------------------------------------------------

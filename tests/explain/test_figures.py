@@ -9,7 +9,8 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from daace import Explanation, Table
-from daace.explain.explainer import Explainer, fit
+from daace.explain.explainer import Explainer
+from daace.explain.fitting import fit
 from daace.explain.plots import BORDER, PATH
 
 

@@ -14,7 +14,8 @@ from safetensors.numpy import save as save_tensors
 from daace import Constraints, KernelDensity, LinearGaussianNetwork, PathOptimizer, load_table
 from daace.exceptions import DaaceError, InvalidInput, ModelFileError, PrivacyError
 from daace.explain import persistence
-from daace.explain.explainer import Explainer, load
+from daace.explain.explainer import Explainer
+from daace.explain.model_file import load
 
 META, ARRAYS = "meta.json", "arrays.safetensors"
 

@@ -12,8 +12,9 @@ from matplotlib.text import Text
 
 from daace import GaussianMixture, Table
 from daace.exceptions import InvalidInput
-from daace.explain.explainer import Explainer, fit
+from daace.explain.explainer import Explainer
 from daace.explain.explanation import Explanation
+from daace.explain.fitting import fit
 
 KINDS = ("overview", "steps", "landscape")
 

@@ -5,7 +5,7 @@ import pytest
 
 from daace import Explanation, load_table
 from daace.exceptions import InvalidInput
-from daace.explain.explainer import fit
+from daace.explain.fitting import fit
 from daace.explain.stability import refit, resample
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from daace import KernelDensity, Table, load_table
 from daace.exceptions import InvalidInput
-from daace.explain.explainer import Explainer, fit
+from daace.explain.explainer import Explainer
+from daace.explain.fitting import fit
 from daace.explain.trust import membership_auc, reliability
 
 

@@ -42,6 +42,19 @@ def test_the_region_is_where_both_thresholds_hold(mixture: GaussianMixture) -> N
         assert [goal.check(mixture, x) for x in X[:50]] == expected[:50].tolist()
 
 
+def test_what_a_classifier_calls_impossible_has_a_finite_slack(mixture: GaussianMixture) -> None:
+    class Never:
+        classes_ = mixture.classes_
+
+        def log_posterior(self, X: np.ndarray) -> np.ndarray:
+            return np.full((len(X), len(self.classes_)), -np.inf)
+
+    region = Goal(mixture.classes_[0], min_posterior=0.5).region(mixture, Never())
+    slack = region.slack(np.zeros((2, 3)))
+    assert np.isfinite(slack).all()
+    assert (slack[:, 1] < -600).all()
+
+
 @pytest.mark.parametrize("name", ["network", "kde", "mixture"])
 def test_gradients_are_finite_differences(name: str, request: pytest.FixtureRequest) -> None:
     density: ConditionalDensity = request.getfixturevalue(name)

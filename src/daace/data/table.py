@@ -35,10 +35,7 @@ def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
     kinds = list(zip(frame.columns, frame.dtypes, strict=True))
     text = [name for name, kind in kinds if not pd.api.types.is_numeric_dtype(kind)]
     if text:
-        raise InvalidInput(
-            f"{what} must have numeric features only. Got text in {quote(text)}: "
-            "encode these columns as numbers or drop them."
-        )
+        raise InvalidInput(_about_text(frame, text, what=what))
     complex_columns = [name for name, kind in kinds if pd.api.types.is_complex_dtype(kind)]
     if complex_columns:
         raise InvalidInput(f"{what} must be real. Got complex numbers in {quote(complex_columns)}.")
@@ -46,11 +43,13 @@ def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
         values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{what} must be convertible to numbers. Got: {error}.") from None
-    missing = np.isnan(values).any(axis=0)
-    if missing.any():
+    gaps = np.isnan(values)
+    if gaps.any():
         raise InvalidInput(
-            f"{what} must not have missing values. Got some in {quote(frame.columns[missing])}: "
-            "fill or drop them first, for example with frame.dropna()."
+            f"{what} must not have missing values. Got some in "
+            f"{quote(frame.columns[gaps.any(axis=0)])}{_in_rows(gaps.any(axis=1))}: drop these "
+            "rows, for example with frame.dropna(), or fill them, for example with "
+            "frame.fillna(frame.median(numeric_only=True))."
         )
     infinite = (np.abs(values) > LARGEST).any(axis=0)
     if infinite.any():
@@ -59,6 +58,50 @@ def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
             f"{quote(frame.columns[infinite])}: drop these rows or clip them."
         )
     return np.array(values, dtype=np.float64, copy=True)
+
+
+def _about_text(frame: pd.DataFrame, text: list[str], *, what: str) -> str:
+    """Say what to do about columns that are not numbers."""
+    rule, first = f"{what} must have numeric features only.", text[0]
+    numbers = [
+        name
+        for name in text
+        if frame[name].map(lambda value: isinstance(value, str)).all()
+        and pd.to_numeric(frame[name], errors="coerce").notna().all()
+    ]
+    if numbers == text and len(frame):
+        return (
+            f"{rule} Got numbers written as text in {quote(text)}: convert them, for example with "
+            f"frame.astype({{'{first}': float}})."
+        )
+    return (
+        f"{rule} Got text in {quote(text)}: encode categories that have an order as numbers, for "
+        f"example with frame['{first}'].map({{'low': 0, 'high': 1}}), and drop the others, for "
+        f"example with frame.drop(columns=['{first}'])."
+    )
+
+
+def _in_rows(chosen: np.ndarray) -> str:
+    """Say which of several rows are meant, and how many more there are."""
+    if len(chosen) < 2:
+        return ""
+    rows = np.flatnonzero(chosen)
+    return f" (row {quote(rows)})".replace("'", "")
+
+
+def as_pandas(frame: object) -> object:
+    """Return a frame of another package (polars, pyarrow) as a pandas one, anything else as it is.
+
+    Raises:
+        InvalidInput: it is a frame that has not been computed yet.
+    """
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    if type(frame).__name__ == "LazyFrame":
+        raise InvalidInput("Got a LazyFrame, which is not computed yet: call its collect() first.")
+    if hasattr(frame, "get_columns"):  # polars, without a detour over pyarrow
+        return pd.DataFrame({column.name: column.to_numpy() for column in frame.get_columns()})
+    return frame.to_pandas() if hasattr(frame, "to_pandas") else frame
 
 
 def check_unique(names: Sequence[str], *, what: str) -> None:
@@ -103,7 +146,7 @@ class Table:
     @classmethod
     def from_frame(
         cls,
-        frame: pd.DataFrame,
+        frame: object,
         *,
         target: str,
         units: Mapping[str, str] | None = None,
@@ -111,10 +154,20 @@ class Table:
     ) -> Table:
         """Make a table from a DataFrame whose column `target` holds the class.
 
+        Args:
+            frame: of pandas, polars or pyarrow. The features are numbers, without gaps: a density
+                cannot tell why a value is missing, nor what lies between two words. Drop or fill
+                gaps; encode categories that have an order as numbers; drop the others, or make
+                one table for each of them.
+            target: name of the class column.
+            units: unit by feature name, where known.
+            name: what the table is called.
+
         Raises:
             InvalidInput: the target is missing or has fewer than two classes, or the
                 features are not finite numbers with distinct names.
         """
+        frame = as_pandas(frame)
         if not isinstance(frame, pd.DataFrame):
             raise InvalidInput(
                 f"'frame' must be a pandas DataFrame. Got {type(frame).__name__}: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -14,7 +15,15 @@ import pandas as pd
 
 from daace._checks import check_integer
 from daace._typing import FloatArray, IntArray, Labels
-from daace.data.table import Standardizer, Table, check_unique, label_array, numeric_matrix, quote
+from daace.data.table import (
+    Standardizer,
+    Table,
+    as_pandas,
+    check_unique,
+    label_array,
+    numeric_matrix,
+    quote,
+)
 from daace.exceptions import InvalidInput, NotFitted
 
 Pullback = Callable[[FloatArray], FloatArray]
@@ -193,7 +202,8 @@ class ConditionalDensity(ABC):
         pools: dict[int, Pool] = self.__dict__.setdefault("_pools", {})
         if index not in pools:
             rng = np.random.default_rng([DRAWS_SEED, index])
-            X, _ = self.sample(4_000, rng=rng, label=label)
+            X = self.sample(4_000, rng=rng, label=label)[0].copy()
+            X.flags.writeable = False  # whoever has judged these draws may remember them
             pools[index] = Pool(X, self.log_joint(X))
         return pools[index]
 
@@ -230,8 +240,7 @@ class ConditionalDensity(ABC):
             rows = pd.DataFrame([{str(name): value for name, value in rows.items()}])
         elif isinstance(rows, pd.Series):
             rows = pd.DataFrame([rows.to_list()], columns=[str(name) for name in rows.index])
-        elif hasattr(rows, "to_pandas"):  # polars, pyarrow: by name, like any frame
-            rows = rows.to_pandas()
+        rows = as_pandas(rows)
         if not isinstance(rows, pd.DataFrame):
             rows = self._frame_of_array(rows)
         names = [str(column) for column in rows.columns]
@@ -261,9 +270,43 @@ class ConditionalDensity(ABC):
         rows = self._check_rows(X)
         return pd.DataFrame(self.standardizer_.inverse(rows), columns=list(self.features_))
 
+    # As scikit-learn has it -------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments that make this density, unfitted, once more.
+
+        Args:
+            deep: for scikit-learn; no argument of a density has arguments of its own.
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments, by name; what was learned stays until the next fit.
+
+        Raises:
+            InvalidInput: there is no such argument, or its value is not allowed.
+
+        Example:
+            >>> from daace import KernelDensity
+            >>> KernelDensity().set_params(bandwidth=0.5)
+            KernelDensity(bandwidth=0.5, max_rows_per_class=10000)
+        """
+        known = self.get_params()
+        unknown = [name for name in params if name not in known]
+        if unknown:
+            raise InvalidInput(
+                f"'{unknown[0]}' must be an argument of {type(self).__name__}: {quote(known, 20)}."
+            )
+        checked = type(self)(**{**known, **params})
+        self.__dict__.update(checked.__dict__)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted density with the same arguments: `sklearn.base.clone`."""
+        return type(self)(**deepcopy(self.get_params()))
+
     def __repr__(self) -> str:
-        names = inspect.signature(type(self)).parameters
-        settings = ", ".join(f"{name}={getattr(self, name, ...)!r}" for name in names)
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({settings})"
 
     def __getattr__(self, name: str) -> Any:

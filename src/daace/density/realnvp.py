@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 import warnings
@@ -155,7 +154,7 @@ class RealNVP(ConditionalDensity):
         held_out = hold_out(y, rng=rng) & self.early_stopping
         orders = balanced_orders(self.flows, X.shape[1], rng=rng)
         # More epochs or more time only prolong a training; all else makes it another one.
-        settings = self.settings() | {"epochs": None, "time_limit": None}
+        settings = self.get_params() | {"epochs": None, "time_limit": None}
         place = None if checkpoint is None else Checkpoint.of(checkpoint, X, y, settings)
         with one_thread():
             trainer = Trainer(self, X, y, held_out, orders, rng)
@@ -209,7 +208,7 @@ class RealNVP(ConditionalDensity):
         maps = zip(self.flow_.weights, self.flow_.biases, strict=True)
         for j, (weight, bias) in enumerate(maps):
             arrays[f"weight_{j}"], arrays[f"bias_{j}"] = weight, bias
-        return arrays, self.settings() | {"stopped": self.stopped_}
+        return arrays, self.get_params() | {"stopped": self.stopped_}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
@@ -232,10 +231,6 @@ class RealNVP(ConditionalDensity):
         density.stopped_ = settings["stopped"]
         density._keep(log_prior, flow, history_frame(history))
         return density
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments that make this density, unfitted, once more."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def _keep(self, log_prior: FloatArray, flow: CouplingFlow, history: pd.DataFrame) -> None:
         self.log_prior_ = log_prior

@@ -164,7 +164,7 @@ class Search:
             InvalidInput: it holds the trials of another search.
         """
         optuna = import_optuna()
-        settings = self.base.settings() | {"folds": self.folds, "max_noise": self.max_noise}
+        settings = self.base.get_params() | {"folds": self.folds, "max_noise": self.max_noise}
         y = np.searchsorted(self.table.classes, self.table.y)
         mark = Checkpoint.of("", self.table.X, y, settings).fingerprint
         try:
@@ -193,7 +193,7 @@ class Search:
 
     def density(self, settings: dict[str, Any]) -> RealNVP:
         """Return an unfitted flow with these settings and those that all trials share."""
-        return RealNVP(**{**self.base.settings(), **settings})
+        return RealNVP(**{**self.base.get_params(), **settings})
 
     def score(self, trial: Any) -> float:
         """Return the mean held-out log p(x, y) over the folds; give up early where it is low."""
@@ -231,7 +231,7 @@ def write_settings(path: str | os.PathLike[str], found: Tuning) -> None:
     """
     content = {
         "density": RealNVP.kind,
-        "settings": found.best.settings(),
+        "settings": found.best.get_params(),
         "score": found.score,
         "trials": len(found.trials),
     }

@@ -139,7 +139,7 @@ def _log_odds_slopes(e: Explanation, density: ConditionalDensity, rows: FloatArr
 def _posterior(e: Explanation, density: ConditionalDensity, rows: FloatArray) -> FloatArray:
     judge: Any = density
     if e.provenance.classifier is not None:
-        judge = None if e.explainer is None else e.explainer.judge()
+        judge = None if e.explainer is None else e.explainer.judge
     if judge is None:  # a classifier that is not at hand: known at the waypoints only
         return np.full(len(rows), np.nan)
     known = [str(label) for label in judge.classes_]

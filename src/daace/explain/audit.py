@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from daace.data.table import as_pandas
 from daace.exceptions import InvalidInput
 from daace.explain.metrics import CHANGED
 
@@ -122,6 +123,7 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
     Raises:
         InvalidInput: there is no such column, a group is missing, or there are too many.
     """
+    frame = as_pandas(frame)
     if not isinstance(frame, pd.DataFrame):
         raise InvalidInput(f"'frame' must be a pandas DataFrame. Got {type(frame).__name__}.")
     if isinstance(by, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
@@ -12,15 +12,11 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._progress import Bar
-from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
 from daace.explain.backends import BACKENDS, Backend, run_parallel
+from daace.explain.question import Chunk, Question
 from daace.explain.summary import Summary
-from daace.landscape.constraints import Constraints
-from daace.landscape.cost import Landscape
-from daace.landscape.goal import Goal, Posterior
-from daace.landscape.problem import Problem
-from daace.planners.base import Plan, Planner, one_thread
+from daace.planners.base import Plan
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -31,57 +27,10 @@ if TYPE_CHECKING:
 SMALLEST_CHUNK, LARGEST_CHUNK = 32, 128
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What all rows of a batch share; `goals` has one entry per target.
-
-    Rows with the same target share one `Goal` object, by which planners see what goes together.
-    """
-
-    planner: Planner
-    landscape: Landscape
-    goals: Sequence[Goal]
-    constraints: Constraints
-    posterior: Posterior | None
-
-    def problems(self, starts: FloatArray, goal_of: IntArray) -> list[Problem]:
-        """Return the problem of each model-space row; `goal_of` numbers the goals.
-
-        Raises:
-            InvalidInput: a row breaks the constraints; the message says which.
-        """
-        problems = []
-        for row, (start, goal) in enumerate(zip(starts, goal_of, strict=True)):
-            try:
-                problems.append(
-                    Problem(
-                        start=start,
-                        landscape=self.landscape,
-                        goal=self.goals[goal],
-                        constraints=self.constraints,
-                        posterior=self.posterior,
-                    )
-                )
-            except InvalidInput as error:
-                place = f"Row {row}: " if len(starts) > 1 else ""
-                raise InvalidInput(f"{place}{error}") from None
-        return problems
-
-    def solve(
-        self, starts: FloatArray, goal_of: IntArray, rngs: Sequence[np.random.Generator]
-    ) -> list[Plan]:
-        """Plan a path for each row of one chunk, on one thread."""
-        with one_thread():
-            return self.planner.solve_many(self.problems(starts, goal_of), rngs=rngs)
-
-
 def solve_rows(
     question: Question,
-    starts: FloatArray,
-    goal_of: IntArray,
+    rows: Chunk,
     *,
-    seed: int,
-    first: int = 0,
     n_jobs: int = 1,
     backend: Backend = "loky",
     progress: bool = False,
@@ -90,37 +39,28 @@ def solve_rows(
 
     Args:
         question: what the rows share.
-        starts: model-space rows.
-        goal_of: number of the goal of each row.
-        seed: each row has its own generator, spawned from it.
-        first: number of the first row, where these are part of a longer table.
+        rows: as many as there are.
         n_jobs: processes, as in joblib: -1 means all processors.
         backend: who runs them.
         progress: show a bar on stderr, if that is a terminal.
     """
     check_choice("backend", backend, BACKENDS)
-    rngs = [row_generator(seed, first + row) for row in range(len(starts))]
-    size = min(LARGEST_CHUNK, max(SMALLEST_CHUNK, len(starts) // 4))
-    parts = [slice(begin, begin + size) for begin in range(0, len(starts), size)]
-    chunks = [(starts[part], goal_of[part], rngs[part]) for part in parts]
+    count = len(rows.starts)
+    size = min(LARGEST_CHUNK, max(SMALLEST_CHUNK, count // 4))
+    chunks = [rows.take(slice(begin, begin + size)) for begin in range(0, count, size)]
     results: Iterator[list[Plan]]
     if n_jobs == 1 or len(chunks) <= 1:
-        results = (question.solve(*chunk) for chunk in chunks)
+        results = (question.solve(chunk) for chunk in chunks)
     else:
         batch = secrets.token_hex(8)
-        calls = [(batch, question, *chunk) for chunk in chunks]
+        calls = [(batch, question, chunk) for chunk in chunks]
         results = run_parallel(_solve_in_worker, calls, n_jobs=n_jobs, backend=backend)
     plans: list[Plan] = []
-    with Bar("Explaining", len(starts), shown=progress) as bar:
+    with Bar("Explaining", count, shown=progress) as bar:
         for part in results:
             plans += part
             bar.advance(steps=len(part))
     return plans
-
-
-def row_generator(seed: int, row: int) -> np.random.Generator:
-    """Return the generator of a row: `np.random.default_rng(seed).spawn(rows)[row]`."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(row,)))
 
 
 def check_jobs(n_jobs: int | None) -> int:
@@ -135,33 +75,16 @@ def check_jobs(n_jobs: int | None) -> int:
     return n_jobs
 
 
-def check_seed(seed: int) -> int:
-    """Return the seed as a plain integer.
-
-    Raises:
-        InvalidInput: it is negative, or no integer.
-    """
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"'seed' must be an integer of at least 0. Got {seed!r}.")
-    return int(seed)
-
-
 #: In a worker: the first copy of the question it got, by batch.
 _kept: dict[str, Question] = {}
 
 
-def _solve_in_worker(
-    batch: str,
-    question: Question,
-    starts: FloatArray,
-    goal_of: IntArray,
-    rngs: Sequence[np.random.Generator],
-) -> list[Plan]:
+def _solve_in_worker(batch: str, question: Question, chunk: Chunk) -> list[Plan]:
     """Solve a chunk by the copy at hand, so that what its density caches serves all chunks."""
     if batch not in _kept:
         _kept.clear()
         _kept[batch] = question
-    return _kept[batch].solve(starts, goal_of, rngs)
+    return _kept[batch].solve(chunk)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
+from weakref import ref
 
 import numpy as np
+import pandas as pd
 
 from daace._typing import FloatArray, Labels
-from daace.data.table import quote
+from daace.data.table import label_array, quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.torch_module import TorchModule, is_torch_module
 
 #: Step of difference quotients, in standard deviations; half of it must give the same.
 STEP = 1e-3
@@ -18,28 +22,40 @@ STEP = 1e-3
 #: Share by which two difference quotients of a smooth classifier may differ.
 AGREEMENT = 0.05
 
-#: Draws at which a classifier is tried: is it smooth?
+#: Draws at which a classifier is tried: does it answer, is it smooth?
 TRIED = 32
 
 #: Below it a probability counts as this: the logarithm of what underflows has no slope.
 SMALLEST = 1e-300
 
+#: How far probabilities may be from adding up to 1: single precision is enough.
+SUM_TOLERANCE = 1e-3
+
 
 class ClassifierPosterior:
-    """`log p(y | x)` from a fitted classifier with `predict_proba`, in the scikit-learn manner.
+    """`log p(y | x)` from a classifier; the density still says what is plausible.
 
-    The classifier sees the user's columns in the user's units; the density still says what is
-    plausible.
+    The classifier sees the user's columns in the user's units: as a DataFrame, or as an array if
+    it is an estimator that was fitted without names; a torch module gets a tensor of its own
+    precision. It returns probabilities, one column for each class; with two classes, those of
+    the second class alone will do. The columns stand in the order of its `classes_` or, where it
+    has none (a function, a module), in the order of the density's.
 
     Args:
-        classifier: has `classes_` and `predict_proba`.
+        classifier: has `predict_proba`, or is a torch module, or a function of rows.
         density: maps model space to the user's columns.
+        grad: function of the same rows: the gradient of every class probability with respect to
+            the columns, in the user's units, shape `(rows, classes, columns)`; or, with two
+            classes, that of the second, shape `(rows, columns)`. Order of classes and columns as
+            the classifier has them. When left out, a torch module is differentiated by torch,
+            and any other smooth classifier by difference quotients.
 
     Attributes:
         classes_: those of the density, in its order.
 
     Raises:
-        InvalidInput: the classifier knows other classes or other columns than the density.
+        InvalidInput: the classifier knows other classes or other columns than the density, does
+            not return probabilities of its draws, or `grad` is not their gradient.
 
     Example:
         >>> from daace import load_table, LinearGaussianNetwork
@@ -53,71 +69,285 @@ class ClassifierPosterior:
 
     classes_: Labels
 
-    def __init__(self, classifier: Any, density: ConditionalDensity) -> None:
-        missing = [n for n in ("predict_proba", "classes_") if not hasattr(classifier, n)]
-        if missing:
-            raise InvalidInput(
-                "'classifier' must be fitted and have 'predict_proba' and 'classes_'. "
-                f"Got {type(classifier).__name__} without {quote(missing)}."
-            )
-        position = {str(label): k for k, label in enumerate(classifier.classes_)}
-        unknown = [label for label in density.classes_.tolist() if str(label) not in position]
-        if unknown or len(position) != len(density.classes_):
-            raise InvalidInput(
-                f"'classifier' must know the classes {quote(density.classes_.tolist())}. "
-                f"Got {quote(position)}."
-            )
-        names = getattr(classifier, "feature_names_in_", None)
-        if names is not None and sorted(map(str, names)) != sorted(density.features_):
-            others = sorted({str(name) for name in names} ^ set(density.features_))
-            raise InvalidInput(
-                f"'classifier' must have the density's columns. They differ in {quote(others)}."
-            )
-        width = getattr(classifier, "n_features_in_", len(density.features_))
-        if width != len(density.features_):
-            raise InvalidInput(
-                f"'classifier' must have the density's {len(density.features_)} columns. "
-                f"Got {width}."
-            )
+    def __init__(
+        self,
+        classifier: Any,
+        density: ConditionalDensity,
+        grad: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.classes_ = density.classes_
-        self._classifier = classifier
         self._density = density
-        self._names = None if names is None else list(names)
-        self._columns = [position[str(label)] for label in density.classes_.tolist()]
+        self._ask, self._slope = _questions(classifier, grad)
+        self._columns = _class_order(classifier, density)
+        owner = getattr(classifier, "__self__", classifier)  # of model.predict_proba, the model
+        names = _column_names(owner, density)
+        self._plain = isinstance(self._ask, TorchModule) or (
+            names is None and hasattr(owner, "n_features_in_")
+        )
+        self._names = pd.Index(density.features_ if names is None else names)
+        self._place = pd.Index(density.features_).get_indexer(self._names)
+        self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
+        self._try()
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return log p(y | x) of model-space rows; -inf where the classifier says never."""
-        frame = self._density.to_user(X)
-        rows = frame.to_numpy() if self._names is None else frame[self._names]
-        shares = np.asarray(self._classifier.predict_proba(rows), dtype=np.float64)
         with np.errstate(divide="ignore"):
-            logs: FloatArray = np.log(shares[:, self._columns])
+            logs: FloatArray = np.log(self._shares(X))
         return logs
+
+    def log_posterior_and_gradient(
+        self, X: FloatArray, index: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return log p(y | x) and the gradient of log p(y = index | x), by one question.
+
+        `d log p / dz = (dp / dx) s / p`, where s is the standard deviation of each feature x;
+        central differences in place of `dp / dx` where no gradient is known.
+        """
+        if self._slope is not None:
+            shares = self._shares(X)
+            slopes = self._gradients(X)[:, index] / np.maximum(shares[:, [index]], SMALLEST)
+        else:
+            rows, n = X.shape
+            ways = STEP * np.concatenate([np.zeros((1, n)), np.eye(n), -np.eye(n)])
+            shares = self._shares((X[:, None] + ways).reshape(-1, n))
+            around = np.log(np.maximum(shares[:, index], SMALLEST)).reshape(rows, -1)
+            slopes = (around[:, 1 : n + 1] - around[:, n + 1 :]) / (2 * STEP)
+            shares = shares[:: 2 * n + 1]
+        with np.errstate(divide="ignore"):
+            return np.log(shares), slopes
+
+    @property
+    def rows_per_gradient(self) -> int:
+        """Rows that `log_posterior_and_gradient` asks about for each of its own."""
+        return 1 if self._slope is not None else 2 * len(self._density.features_) + 1
 
     @cached_property
     def smooth(self) -> bool:
-        """Whether difference quotients mean something: for trees, which are all steps, they do not.
+        """Whether slopes mean something: for trees, which are all steps, they do not.
 
         Tried at some draws of the density, along random directions, with two lengths.
         """
-        rng = np.random.default_rng(DRAWS_SEED)
-        X, _ = self._density.sample(TRIED, rng=rng)
-        way = rng.normal(size=X.shape)
-        way /= np.linalg.norm(way, axis=1, keepdims=True)
-        ends = [X + length * way for length in (STEP, -STEP, STEP / 2, -STEP / 2)]
-        logs = self._logs(np.concatenate(ends)).reshape(4, TRIED, -1)
-        long, short = (logs[0] - logs[1]) / (2 * STEP), (logs[2] - logs[3]) / STEP
+        if self._slope is not None:
+            return True
+        long, short = self._quotients
         slope = np.abs(long).max(axis=1)
         alike = np.abs(long - short).max(axis=1) <= AGREEMENT * slope
         return bool(np.median(slope) > 0 and alike.mean() >= 1 - AGREEMENT)
 
-    def gradient(self, X: FloatArray, index: int) -> FloatArray:
-        """Return the gradient of log p(y = index | x) by central differences, `(rows, n)`."""
-        rows, n = X.shape
-        ways = STEP * np.concatenate([np.eye(n), -np.eye(n)])
-        logs = self._logs((X[:, None] + ways).reshape(-1, n))[:, index].reshape(rows, 2, n)
-        slopes: FloatArray = (logs[:, 0] - logs[:, 1]) / (2 * STEP)
-        return slopes
+    # Draws that are judged once ---------------------------------------------------------------
 
-    def _logs(self, X: FloatArray) -> FloatArray:
-        return np.maximum(self.log_posterior(X), np.log(SMALLEST))
+    def known(self, X: FloatArray) -> FloatArray | None:
+        """Return what was remembered of an array, if anything."""
+        whose, logs = self._known.get(id(X), (None, None))
+        return logs if whose is not None and whose() is X else None
+
+    def remember(self, X: FloatArray, logs: FloatArray) -> None:
+        """Keep log p(y | x) of an array that nobody can write to, as long as it lives."""
+        number = id(X)
+        self._known[number] = (ref(X, lambda _: self._known.pop(number, None)), logs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": {}}  # arrays are others in another process
+
+    # How it is asked --------------------------------------------------------------------------
+
+    def _shares(self, X: FloatArray) -> FloatArray:
+        """Return the class probabilities of model-space rows, in the density's order."""
+        rows = self._rows(X)
+        try:
+            answer = self._ask(rows)
+        except Exception as error:
+            raise InvalidInput(
+                f"'classifier' must judge any {len(X)} rows in your columns and units. "
+                f"It raised {_in_short(error)}: try it on {_shown(rows)}."
+            ) from error
+        return check_probabilities(answer, len(X), len(self.classes_))[:, self._columns]
+
+    def _gradients(self, X: FloatArray) -> FloatArray:
+        """Return the gradient of every class probability in model space, `(rows, classes, n)`."""
+        assert self._slope is not None
+        rows, (count, n) = self._rows(X), X.shape
+        try:
+            slopes = np.asarray(self._slope(rows), dtype=np.float64)
+        except Exception as error:
+            raise InvalidInput(
+                f"'classifier_grad' must be a function of {_shown(rows)}. "
+                f"It raised {_in_short(error)}."
+            ) from error
+        classes = len(self.classes_)
+        if classes == 2 and slopes.shape == (count, n):
+            slopes = np.stack([-slopes, slopes], axis=1)
+        if slopes.shape != (count, classes, n) or not np.isfinite(slopes).all():
+            wanted = f"({count}, {classes}, {n})" + f" or ({count}, {n})" * (classes == 2)
+            got = "NaN or infinity" if slopes.shape == (count, classes, n) else slopes.shape
+            raise InvalidInput(
+                f"'classifier_grad' must return finite numbers of shape {wanted}. Got {got}."
+            )
+        slopes = slopes[:, :, np.argsort(self._place)]
+        return slopes[:, self._columns] * self._density.standardizer_.scale
+
+    def _rows(self, X: FloatArray) -> pd.DataFrame | FloatArray:
+        values = self._density.standardizer_.inverse(X)[:, self._place]
+        return values if self._plain else pd.DataFrame(values, columns=self._names)
+
+    @cached_property
+    def _trial(self) -> tuple[FloatArray, FloatArray]:
+        """Draws at which the classifier is tried, and a direction for each."""
+        rng = np.random.default_rng(DRAWS_SEED)
+        X, _ = self._density.sample(TRIED, rng=rng)
+        way = rng.normal(size=X.shape)
+        way /= np.linalg.norm(way, axis=1, keepdims=True)
+        return X, way
+
+    @cached_property
+    def _quotients(self) -> tuple[FloatArray, FloatArray]:
+        """Slopes of log p(y | x) along the trial's directions, by long and by short steps."""
+        X, way = self._trial
+        ends = [X + length * way for length in (STEP, -STEP, STEP / 2, -STEP / 2)]
+        shares = self._shares(np.concatenate(ends)).reshape(4, TRIED, -1)
+        logs = np.log(np.maximum(shares, SMALLEST))
+        return (logs[0] - logs[1]) / (2 * STEP), (logs[2] - logs[3]) / STEP
+
+    def _try(self) -> None:
+        """Ask once, so that what is wrong is said before a search begins."""
+        X, way = self._trial
+        if self._slope is None:
+            _ = self._quotients
+            return
+        shares = np.maximum(self._shares(X), SMALLEST)
+        exact = np.einsum("rkn,rn->rk", self._gradients(X), way) / shares
+        error = np.abs(exact - self._quotients[0]).max(axis=1)
+        size = np.abs(self._quotients[0]).max(axis=1)
+        if np.median(error) > 2 * AGREEMENT * np.median(size):
+            raise InvalidInput(
+                "'classifier_grad' must be the gradient of the class probabilities with respect to "
+                "your columns, in your units. Against difference quotients it is off by "
+                f"{np.median(error) / max(np.median(size), SMALLEST):.0%}: leave it out to let "
+                "these be used."
+            )
+
+
+def judge_starts(judge: ClassifierPosterior, X: FloatArray) -> FloatArray:
+    """Return log p(y | x) of rows to explain; one that cannot be judged is named.
+
+    Raises:
+        InvalidInput: the classifier cannot judge a row.
+    """
+    if len(X) == 0:
+        return np.empty((0, len(judge.classes_)))
+    try:
+        return judge.log_posterior(X)
+    except InvalidInput:
+        for row, x in enumerate(X if len(X) > 1 else ()):
+            try:
+                judge.log_posterior(x[None])
+            except InvalidInput as error:
+                raise InvalidInput(f"Row {row}: {error}") from None
+        raise
+
+
+def check_probabilities(answer: Any, rows: int, classes: int) -> FloatArray:
+    """Return a classifier's answer as an array of probabilities, shape `(rows, classes)`.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        shares = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"'classifier' must return numbers. Got {type(answer).__name__}."
+        ) from None
+    if classes == 2 and shares.shape in ((rows,), (rows, 1)):
+        second = shares.reshape(rows)
+        shares = np.stack([1 - second, second], axis=1)
+    if shares.shape != (rows, classes):
+        raise InvalidInput(
+            f"'classifier' must return a probability for each of {rows} rows and {classes} "
+            f"classes, shape ({rows}, {classes}). Got {shares.shape}."
+        )
+    lost = int(np.isnan(shares).any(axis=1).sum())
+    if lost:
+        raise InvalidInput(
+            f"'classifier' must return probabilities. Got NaN for {lost} of {rows} rows: let it "
+            "answer for any numbers, or bound the features with Constraints."
+        )
+    off = float(np.abs(shares.sum(axis=1) - 1).max(initial=0.0))
+    if not (off <= SUM_TOLERANCE and shares.min(initial=0.0) >= -SUM_TOLERANCE):
+        raise InvalidInput(
+            "'classifier' must return probabilities, from 0 to 1, that add up to 1. Got "
+            f"{np.array2string(shares[np.abs(shares.sum(axis=1) - 1).argmax()], precision=3)}: "
+            "if these are scores, put a softmax (or, for one score, a sigmoid) behind them."
+        )
+    return np.clip(shares, 0.0, 1.0)
+
+
+def _questions(
+    classifier: Any, grad: Callable[[Any], Any] | None
+) -> tuple[Callable[[Any], Any], Callable[[Any], Any] | None]:
+    """Return the functions that give probabilities of rows and, if known, their gradient."""
+    if not (grad is None or callable(grad)):
+        raise InvalidInput(
+            f"'classifier_grad' must be a function of rows. Got {type(grad).__name__}."
+        )
+    if hasattr(classifier, "predict_proba"):
+        return classifier.predict_proba, grad
+    if is_torch_module(classifier):
+        module = TorchModule(classifier)
+        return module, module.gradient if grad is None else grad
+    if callable(classifier) and not isinstance(classifier, type):
+        return classifier, grad
+    raise InvalidInput(
+        "'classifier' must have 'predict_proba', or be a torch module or a function of rows. "
+        f"Got {_in_words(classifier)}."
+    )
+
+
+def _class_order(classifier: Any, density: ConditionalDensity) -> list[int]:
+    """Return the classifier's column of each class of the density."""
+    wanted = density.classes_.tolist()
+    if not hasattr(classifier, "classes_"):
+        if hasattr(classifier, "predict_proba") and hasattr(classifier, "fit"):
+            raise InvalidInput(
+                f"'classifier' must be fitted. {type(classifier).__name__} has no 'classes_' yet."
+            )
+        return list(range(len(wanted)))
+    position = {str(label): k for k, label in enumerate(label_array(classifier.classes_))}
+    if set(position) != {str(label) for label in wanted}:
+        raise InvalidInput(
+            f"'classifier' must know the classes {quote(wanted)}. Got {quote(position)}: if these "
+            "are other names for them, in this order, pass classifier=model.predict_proba."
+        )
+    return [position[str(label)] for label in wanted]
+
+
+def _column_names(owner: Any, density: ConditionalDensity) -> list[str] | None:
+    """Return the columns that an estimator was fitted on, in its order; None if it has no names."""
+    features = density.features_
+    names = getattr(owner, "feature_names_in_", None)
+    if names is not None and sorted(map(str, names)) != sorted(features):
+        others = sorted({str(name) for name in names} ^ set(features))
+        raise InvalidInput(
+            f"'classifier' must have the density's columns. They differ in {quote(others)}: fit "
+            "both on the same columns, or pass a function that makes its columns from these."
+        )
+    width = getattr(owner, "n_features_in_", len(features))
+    if width != len(features):
+        raise InvalidInput(
+            f"'classifier' must have the density's {len(features)} columns. Got {width}."
+        )
+    return None if names is None else [str(name) for name in names]
+
+
+def _in_short(error: Exception) -> str:
+    first = str(error).strip().split("\n")[0].rstrip(".:")
+    return f"{type(error).__name__} ({first[:200]})" if first else type(error).__name__
+
+
+def _in_words(thing: object) -> str:
+    return f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
+
+
+def _shown(rows: pd.DataFrame | FloatArray) -> str:
+    kind = "an array" if isinstance(rows, np.ndarray) else "a DataFrame"
+    return f"{kind} of shape (rows, {rows.shape[1]})"

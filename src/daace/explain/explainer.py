@@ -4,138 +4,37 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, is_dataclass, replace
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from daace._checks import check_choice, check_integer
-from daace._typing import FloatArray, IntArray
-from daace.data.table import Table, quote
+from daace._checks import check_integer
+from daace._typing import FloatArray
+from daace.data.table import Table
 from daace.density.base import ConditionalDensity
-from daace.exceptions import DaaceError, InvalidInput, ModelFileError
+from daace.exceptions import InvalidInput
 from daace.explain.alternatives import find_alternatives
+from daace.explain.asking import ask, check_settings, one_row
 from daace.explain.audit import Audit, split_groups
 from daace.explain.backends import Backend
-from daace.explain.batch import Batch, Question, check_jobs, check_seed, solve_rows
+from daace.explain.batch import Batch, check_jobs, solve_rows
 from daace.explain.classifier import ClassifierPosterior
 from daace.explain.explanation import Explanation
-from daace.explain.front import ExplanationFront
+from daace.explain.front import ExplanationFront, search_front
+from daace.explain.model_file import save
 from daace.explain.network import Network, read_network
-from daace.explain.persistence import read_model, reason, write_model
-from daace.explain.provenance import Provenance
-from daace.explain.registry import LEARNED, density_class
+from daace.explain.question import check_seed
 from daace.explain.summary import Summary
-from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, choose_scan, measure
+from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, scan_penalties
 from daace.explain.trust import Check, check_density, membership_auc
 from daace.landscape.constraints import Constraints
-from daace.landscape.cost import Landscape
-from daace.landscape.goal import Goal, Posterior
-from daace.landscape.problem import Problem
-from daace.planners.base import Plan, Planner, Status
+from daace.planners.base import Plan, Planner
 from daace.planners.nsga2 import NSGA2
-from daace.planners.optimizer import PathOptimizer
-
-#: Most that a model file may ask for: more would take hours, or all memory.
-MAX_VERTICES, MAX_STARTS = 100, 1000
-
-
-def fit(table: Table, density: str | ConditionalDensity = "linear-gaussian") -> Explainer:
-    """Learn the density of a table and return an explainer with the default settings.
-
-    Args:
-        table: rows with their class.
-        density: 'linear-gaussian', 'kde', 'realnvp', or a density of your own; one that is
-            fitted already is used as it is.
-
-    Raises:
-        InvalidInput: the density is unknown, or fitted on other columns.
-        MissingDependency: the density needs a package that is not installed.
-
-    Example:
-        >>> from daace import load_table
-        >>> fit(load_table("iris")).density.kind
-        'linear-gaussian'
-    """
-    if not isinstance(table, Table):
-        raise InvalidInput(
-            f"'table' must be a daace.Table. Got {type(table).__name__}: "
-            "make one with daace.Table.from_frame(frame, target=...)."
-        )
-    if isinstance(density, str):
-        check_choice("density", density, LEARNED)
-        density = density_class(density)()
-    if not isinstance(density, ConditionalDensity):
-        raise InvalidInput(
-            f"'density' must be one of {quote(LEARNED)} or a ConditionalDensity. "
-            f"Got {type(density).__name__}."
-        )
-    if hasattr(density, "standardizer_"):
-        if set(density.features_) != set(table.features):
-            others = sorted(set(density.features_) ^ set(table.features))
-            raise InvalidInput(
-                f"'density' must have the features of the table. They differ in {quote(others)}."
-            )
-        return Explainer(density)
-    if not hasattr(density, "fit"):
-        raise InvalidInput(
-            f"'density' must have a method 'fit'. {type(density).__name__} has none."
-        )
-    return Explainer(density.fit(table))
-
-
-def load(path: str | os.PathLike[str], classifier: Any = None) -> Explainer:
-    """Read an explainer that `Explainer.save` wrote.
-
-    Args:
-        path: the model file.
-        classifier: judge of the class; model files never hold one.
-
-    Raises:
-        ModelFileError: the file is damaged, hostile, or of another version.
-    """
-    density, settings = read_model(path)
-    try:
-        numbers = {
-            name: float(settings[name]) for name in ("penalty", "plausibility", "min_posterior")
-        }
-        planner, rules = settings["planner"], settings["constraints"]
-        if planner is not None:
-            planner = _rebuild_planner(planner)
-        explainer = Explainer(
-            density,
-            planner=planner,
-            scale=settings["scale"],
-            **numbers,
-            constraints=None if rules is None else Constraints(**rules),
-        )
-    except (DaaceError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"'{path}' holds wrong settings: {reason(error)}.") from None
-    if classifier is not None:
-        return replace(explainer, classifier=classifier)
-    if settings.get("classifier"):
-        warnings.warn(
-            f"'{path}' was saved with a classifier ({settings['classifier']}), which a model file "
-            "does not hold: the density judges the class now. Pass classifier=... to load.",
-            stacklevel=2,
-        )
-    return explainer
-
-
-def _rebuild_planner(settings: dict[str, Any]) -> PathOptimizer:
-    """Return the planner of a model file.
-
-    Raises:
-        ValueError: it asks for too much.
-    """
-    vertices, starts = settings["vertices"], settings["starts"]
-    if not all(type(v) is int and v <= MAX_VERTICES for v in vertices):
-        raise ValueError(f"'vertices' must be integers up to {MAX_VERTICES}")
-    if not (type(starts) is int and starts <= MAX_STARTS):
-        raise ValueError(f"'starts' must be an integer up to {MAX_STARTS}")
-    return PathOptimizer(**{**settings, "vertices": tuple(vertices)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +50,17 @@ class Explainer:
             mean of the density's draws.
         min_posterior: smallest probability of the target at the end.
         constraints: what may change.
-        classifier: judges the class in place of the density; fitted, with `predict_proba`.
+        classifier: judges the class in place of the density: a fitted estimator with
+            `predict_proba`, a torch module in evaluation mode, or a function of rows. It gets
+            rows with your columns in your units, and returns probabilities: one column for each
+            class, in the order of its `classes_` or, if it has none, of `density.classes_`.
+        classifier_grad: function of the same rows: the gradient of every class probability with
+            respect to the columns, shape `(rows, classes, columns)`; with two classes that of
+            the second, shape `(rows, columns)`, will do. Used in place of difference quotients;
+            a torch module needs none.
+        classifier_budget: rows that the classifier may be asked about in the search for each
+            explanation; and as many draws of the density, once for each class. When it is spent,
+            the answer is the best way found until then.
 
     Example:
         >>> from daace import GaussianMixture
@@ -169,33 +78,12 @@ class Explainer:
     min_posterior: float = 0.5
     constraints: Constraints | None = None
     classifier: Any = None
+    classifier_grad: Callable[[Any], Any] | None = None
+    classifier_budget: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.density, ConditionalDensity):
-            raise InvalidInput(
-                f"'density' must be a ConditionalDensity. Got {type(self.density).__name__}: "
-                "daace.fit(table) learns one."
-            )
-        if not hasattr(self.density, "standardizer_"):
-            raise InvalidInput(
-                "'density' must be fitted: call its fit(table), or daace.fit(table)."
-            )
-        if not (self.planner is None or isinstance(self.planner, Planner)):
-            raise InvalidInput(f"'planner' must be a Planner. Got {type(self.planner).__name__}.")
-        if not (self.constraints is None or isinstance(self.constraints, Constraints)):
-            raise InvalidInput(
-                f"'constraints' must be a daace.Constraints. Got {type(self.constraints).__name__}."
-            )
-        rules = self.constraints.features() if self.constraints is not None else set()
-        unknown = sorted(rules - set(self.density.features_))
-        if unknown:
-            raise InvalidInput(
-                f"'constraints' must name features of the model. Got {quote(unknown)}."
-            )
-        Landscape(self.density, penalty=self.penalty, scale=self.scale)
-        Goal(None, plausibility=self.plausibility, min_posterior=self.min_posterior)
-        if self.classifier is not None:
-            ClassifierPosterior(self.classifier, self.density)
+        check_settings(self)
+        _ = self.judge  # says what is wrong with a classifier
 
     def explain(
         self,
@@ -215,7 +103,7 @@ class Explainer:
         """Explain one row. Whatever is left out is as the explainer has it.
 
         Args:
-            row: a Series, dict, one-row frame or array, in user units.
+            row: a Series, dict, one-row frame (pandas or polars) or array, in user units.
             target: the class to reach; with two classes, the less probable one when left out.
             penalty, plausibility, min_posterior, constraints, planner: as in the constructor.
             min_log_prob: threshold of log p itself; overrides `plausibility`.
@@ -230,27 +118,37 @@ class Explainer:
             InvalidInput: the row, the target or a setting is not what was expected. That there
                 is no counterfactual is not an error: `found` is then false.
         """
-        values = self.density.user_values(row)
-        if len(values) != 1:
-            raise InvalidInput(f"'row' must be one row. Got {len(values)}: use explain_batch.")
+        values = one_row(self.density, row)
         check_integer("alternatives", alternatives, at_least=0)
-        used = self._adjusted(penalty, plausibility, min_posterior, constraints, planner)
-        (best,) = used.explain_batch(
+        used = self._adjusted(
+            penalty=penalty,
+            plausibility=plausibility,
+            min_posterior=min_posterior,
+            constraints=constraints,
+            planner=planner,
+        )
+        (best,) = used.explain_values(
             values, target=target, min_log_prob=min_log_prob, time_limit=time_limit, seed=seed
         )
         if alternatives == 0:
             return best
-        question, (problem,), _ = used._asked(values, target, min_log_prob, time_limit)
-        plan = Plan(best.status, self.density.to_model(best.path), best.cost, 0, 0.0)
+        asked = ask(
+            used,
+            values,
+            target=target,
+            min_log_prob=min_log_prob,
+            time_limit=time_limit,
+            seed=seed,
+            searches=int(alternatives),
+        )
         others = find_alternatives(
-            problem,
-            plan,
-            planner=question.planner,
+            asked.problems[0],
+            Plan(best.status, self.density.to_model(best.path), best.cost, 0, 0.0),
+            planner=asked.question.planner,
             count=int(alternatives),
             rng=np.random.default_rng(seed),
         )
-        answers = [used._answer(problem, p, values[0], question.planner, seed) for p in others]
-        return replace(best, alternatives=tuple(answers))
+        return replace(best, alternatives=tuple(asked.answer(0, plan) for plan in others))
 
     def tradeoff(
         self,
@@ -279,27 +177,20 @@ class Explainer:
             InvalidInput: as `explain`.
         """
         scan = check_penalties(penalties)
-        values = self.density.user_values(row)
-        if len(values) != 1:
-            raise InvalidInput(f"'row' must be one row. Got {len(values)}.")
-        used = self._adjusted(None, plausibility, min_posterior, constraints, planner)
-        problems, plans = [], []
-        for penalty in scan:
-            question, some, goal_of = replace(used, penalty=penalty)._asked(
-                values, target, min_log_prob, time_limit
-            )
-            problems += some
-            starts = np.stack([problem.x for problem in some])
-            plans += solve_rows(question, starts, goal_of, seed=check_seed(seed))
-        chosen = choose_scan(problems, plans)
-        sizes = [measure(problems[0], p.waypoints) if p.found else (np.nan,) * 2 for p in chosen]
-        return Tradeoff(
-            scan,
-            tuple(
-                used._answer(problem, plan, values[0], question.planner, seed)
-                for problem, plan in zip(problems, chosen, strict=True)
-            ),
-            *np.array(sizes, dtype=np.float64).T,
+        values = one_row(self.density, row)
+        used = self._adjusted(
+            plausibility=plausibility,
+            min_posterior=min_posterior,
+            constraints=constraints,
+            planner=planner,
+        )
+        return scan_penalties(
+            [used._adjusted(penalty=penalty) for penalty in scan],
+            values,
+            target=target,
+            min_log_prob=min_log_prob,
+            time_limit=time_limit,
+            seed=seed,
         )
 
     def front(
@@ -327,19 +218,8 @@ class Explainer:
         search = NSGA2() if planner is None else planner
         if not isinstance(search, NSGA2):
             raise InvalidInput(f"'planner' must be an NSGA2. Got {type(planner).__name__}.")
-        values = self.density.user_values(row)
-        if len(values) != 1:
-            raise InvalidInput(f"'row' must be one row. Got {len(values)}.")
-        _, (problem,), _ = self._asked(values, target, None, None)
-        rng = np.random.default_rng(check_seed(seed))
-        found = search.solve_front(problem, rng=rng, vertices=vertices)
-        plans = [
-            Plan(Status.FOUND, path, float(cost), 0, 0.0)
-            for path, cost in zip(found.paths, found.costs, strict=True)
-        ]
-        return ExplanationFront(
-            tuple(self._answer(problem, plan, values[0], search, seed) for plan in plans)
-        )
+        asked = ask(self, one_row(self.density, row), target=target, seed=seed)
+        return search_front(asked, search, vertices=vertices)
 
     def explain_batch(
         self,
@@ -361,7 +241,8 @@ class Explainer:
         """Explain every row of a frame, in its order.
 
         Args:
-            frame: rows in user units, as a DataFrame or a two-dimensional array.
+            frame: rows in user units, as a DataFrame (pandas or polars) or a two-dimensional
+                array.
             target: one class for all, or one per row; with two classes, the less probable one of
                 each row when left out.
             n_jobs: processes, -1 for all processors; None is 1. The answers are the same for any
@@ -377,8 +258,14 @@ class Explainer:
         Raises:
             InvalidInput: as `explain`, before the search begins.
         """
-        used = self._adjusted(penalty, plausibility, min_posterior, constraints, planner)
-        values = self._values(frame)
+        used = self._adjusted(
+            penalty=penalty,
+            plausibility=plausibility,
+            min_posterior=min_posterior,
+            constraints=constraints,
+            planner=planner,
+        )
+        values = self.density.user_values(frame)
         explanations = used.explain_values(
             values,
             target=target,
@@ -429,7 +316,7 @@ class Explainer:
         Raises:
             InvalidInput: the table has no rows, other features, or classes that are not known.
         """
-        result = check_density(self.density, table, self.judge())
+        result = check_density(self.density, table, self.judge)
         for sentence in result.warnings:
             warnings.warn(sentence, stacklevel=2)
         return result
@@ -520,43 +407,9 @@ class Explainer:
             PrivacyError: the file would hold training rows.
             OSError: the file cannot be written.
         """
-        kept = self.planner if type(self.planner) is PathOptimizer else None
-        if self.planner is not kept:
-            warnings.warn(
-                f"A model file does not hold a {type(self.planner).__name__}: the loaded explainer "
-                "uses PathOptimizer. Pass planner=... to explain.",
-                stacklevel=2,
-            )
-        settings = {
-            "penalty": self.penalty,
-            "scale": self.scale,
-            "plausibility": self.plausibility,
-            "min_posterior": self.min_posterior,
-            "constraints": None if self.constraints is None else asdict(self.constraints),
-            "planner": None if kept is None else {**asdict(kept), "vertices": kept.tried},
-            "classifier": None if self.classifier is None else type(self.classifier).__name__,
-        }
-        write_model(path, self.density, settings, include_rows=include_rows)
+        save(self, path, include_rows=include_rows)
 
     # How --------------------------------------------------------------------------------------
-
-    def _values(self, frame: object) -> FloatArray:
-        """Return the rows as an array; where values are missing, say in which rows."""
-        features = list(self.density.features_)
-        if isinstance(frame, np.ndarray) and frame.shape[1:] == (len(features),):
-            frame = pd.DataFrame(frame, columns=features)
-        try:
-            return self.density.user_values(frame)
-        except InvalidInput as error:
-            if not isinstance(frame, pd.DataFrame) or len(frame) < 2:
-                raise
-            self.density.user_values(frame.iloc[:0])  # raises what is wrong with the columns
-            known = [name for name in frame.columns if str(name) in features]
-            gaps = np.flatnonzero(frame[known].isna().any(axis=1))
-            if not len(gaps):
-                raise
-            rows = quote(gaps.tolist()).replace("'", "")
-            raise InvalidInput(f"Row {rows}: {error}") from None
 
     def explain_values(
         self,
@@ -579,119 +432,34 @@ class Explainer:
             target, min_log_prob, time_limit, n_jobs, backend, progress, seed: as in
                 `explain_batch`.
         """
-        seed, n_jobs = check_seed(seed), check_jobs(n_jobs)
-        question, problems, goal_of = self._asked(values, target, min_log_prob, time_limit)
-        plans = solve_rows(
-            question,
-            self.density.standardizer_.transform(values),
-            goal_of,
+        n_jobs = check_jobs(n_jobs)
+        asked = ask(
+            self,
+            values,
+            target=target,
+            min_log_prob=min_log_prob,
+            time_limit=time_limit,
             seed=seed,
             first=first,
-            n_jobs=n_jobs,
-            backend=backend,
-            progress=progress,
         )
-        return tuple(
-            self._answer(problem, plan, row, question.planner, seed)
-            for problem, plan, row in zip(problems, plans, values, strict=True)
+        plans = solve_rows(
+            asked.question, asked.rows, n_jobs=n_jobs, backend=backend, progress=progress
         )
+        return tuple(asked.answer(row, plan) for row, plan in enumerate(plans))
 
-    def _adjusted(
-        self,
-        penalty: float | None,
-        plausibility: float | None,
-        min_posterior: float | None,
-        constraints: Constraints | None,
-        planner: Planner | None,
-    ) -> Explainer:
-        """Return the explainer with the settings that were given."""
-        given: dict[str, Any] = {
-            "penalty": penalty,
-            "plausibility": plausibility,
-            "min_posterior": min_posterior,
-            "constraints": constraints,
-            "planner": planner,
-        }
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+    def _adjusted(self, **settings: Any) -> Explainer:
+        """Return the explainer with the settings that were given, and its judge of the class."""
+        given = {name: value for name, value in settings.items() if value is not None}
+        if not given:
+            return self
+        other = copy(self)
+        other.__dict__.update(given)
+        other.__post_init__()
+        return other
 
-    def _asked(
-        self,
-        values: FloatArray,
-        target: object,
-        min_log_prob: float | None,
-        time_limit: float | None,
-    ) -> tuple[Question, list[Problem], IntArray]:
-        """Return what rows in user units share, the problem of each, and the number of its goal."""
-        starts = self.density.standardizer_.transform(values)
-        classes, goal_of = np.unique(self._targets(target, starts), return_inverse=True)
-        question = self._question(classes, min_log_prob, time_limit)
-        return question, question.problems(starts, goal_of), goal_of
-
-    def _answer(
-        self, problem: Problem, plan: Plan, values: FloatArray, planner: Planner, seed: int
-    ) -> Explanation:
-        """Return a plan as an explanation, with where it comes from."""
-        source = Provenance.of(
-            problem, plan, planner=planner, classifier=self.classifier, seed=int(seed)
-        )
-        return Explanation.of(problem, plan, values=values, provenance=source, explainer=self)
-
-    def judge(self) -> Posterior | None:
-        """Return the judge of the class, if it is not the density."""
+    @cached_property
+    def judge(self) -> ClassifierPosterior | None:
+        """Who judges the class, if it is not the density; remembers what it said of draws."""
         if self.classifier is None:
             return None
-        return ClassifierPosterior(self.classifier, self.density)
-
-    def _targets(self, target: object, starts: FloatArray) -> IntArray:
-        """Return the class index that each row shall reach."""
-        density, rows = self.density, len(starts)
-        if target is None:
-            if len(density.classes_) != 2:
-                raise InvalidInput(
-                    f"'target' must be given, as there are {len(density.classes_)} classes: "
-                    f"{quote(density.classes_.tolist(), limit=20)}."
-                )
-            judge = self.judge() or density
-            least: IntArray = judge.log_posterior(starts).argmin(axis=1)
-            return least
-        several = isinstance(
-            target,
-            list | tuple | np.ndarray | pd.Series | pd.Index | pd.api.extensions.ExtensionArray,
-        )
-        labels = list(target) if several else [target] * rows  # type: ignore[call-overload]
-        if len(labels) != rows:
-            raise InvalidInput(
-                f"'target' must be one class, or one per row ({rows}). Got {len(labels)}."
-            )
-        return np.array([density.class_index(label) for label in labels], dtype=np.intp)
-
-    def _question(
-        self, classes: IntArray, min_log_prob: float | None, time_limit: float | None
-    ) -> Question:
-        """Return what the rows share, with a goal for each class of `classes`."""
-        planner = PathOptimizer() if self.planner is None else self.planner
-        return Question(
-            planner=planner if time_limit is None else _limited(planner, time_limit),
-            landscape=Landscape(self.density, penalty=self.penalty, scale=self.scale),
-            goals=tuple(
-                Goal(
-                    self.density.classes_[k].item(),
-                    plausibility=self.plausibility,
-                    min_log_prob=min_log_prob,
-                    min_posterior=self.min_posterior,
-                )
-                for k in classes
-            ),
-            constraints=Constraints() if self.constraints is None else self.constraints,
-            posterior=self.judge(),
-        )
-
-
-def _limited(planner: Any, time_limit: float) -> Planner:
-    """Return the planner with another time limit."""
-    if not (is_dataclass(planner) and hasattr(planner, "time_limit")):
-        raise InvalidInput(
-            f"'time_limit' must be left out: a {type(planner).__name__} knows no time limit."
-        )
-    limited: Planner = replace(planner, time_limit=time_limit)  # type: ignore[type-var, assignment]
-    return limited
+        return ClassifierPosterior(self.classifier, self.density, self.classifier_grad)

@@ -55,6 +55,7 @@ class Explanation:
             the JSON.
         alternatives: other answers to the same question, cheapest first, with ends far from this
             one's and from each other; none unless `explain` was asked for them.
+        notes: what the search has to say besides, one sentence each.
 
     Example:
         >>> from daace import GaussianMixture
@@ -78,6 +79,7 @@ class Explanation:
     density: ConditionalDensity | None = None
     explainer: Explainer | None = None
     alternatives: tuple[Explanation, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -103,7 +105,10 @@ class Explanation:
         # One row at a time, as the goal is checked: BLAS rounds differently in a batch.
         rows = [row[None] for row in plan.waypoints]
         log_prob = np.array([density.log_prob(row)[0] for row in rows])
-        shares = np.exp([judge.log_posterior(row)[0] for row in rows])
+        if plan.judged is None:
+            shares = np.exp([judge.log_posterior(row)[0] for row in rows])
+        else:
+            shares = np.exp(plan.judged.log_posterior)
         draws = density.draws_
         profile = pd.DataFrame(
             {
@@ -126,6 +131,7 @@ class Explanation:
             provenance=provenance,
             density=density,
             explainer=explainer,
+            notes=plan.notes,
         )
 
     # What was found ---------------------------------------------------------------------------

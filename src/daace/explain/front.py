@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
+
+from daace.explain.asking import Asked
+from daace.planners.base import Plan, Status
+from daace.planners.nsga2 import NSGA2
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -47,3 +52,14 @@ class ExplanationFront:
         from daace.explain.figures import draw_front
 
         return draw_front(self)
+
+
+def search_front(asked: Asked, search: NSGA2, *, vertices: int) -> ExplanationFront:
+    """Return the front of one row's problem as explanations."""
+    rng = np.random.default_rng(asked.rows.seed)
+    found = search.solve_front(asked.problems[0], rng=rng, vertices=vertices)
+    plans = [
+        Plan(Status.FOUND, path, float(cost), 0, 0.0)
+        for path, cost in zip(found.paths, found.costs, strict=True)
+    ]
+    return ExplanationFront(tuple(asked.answer(0, plan, search) for plan in plans))

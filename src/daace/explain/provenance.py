@@ -25,6 +25,8 @@ class Provenance:
         constraints: fields of `Constraints`.
         seed: of the random generator.
         seconds, evaluations: what the search took; rows of a batch are searched for together.
+        classifier_calls, classifier_rows: how often it asked the classifier, and about how many
+            rows; the draws of the density among them only once.
     """
 
     version: str
@@ -40,6 +42,8 @@ class Provenance:
     seed: int
     seconds: float
     evaluations: int
+    classifier_calls: int = 0
+    classifier_rows: int = 0
 
     @classmethod
     def of(
@@ -53,7 +57,7 @@ class Provenance:
             version=__version__,
             density=landscape.density.kind or type(landscape.density).__name__,
             planner=describe_planner(planner),
-            classifier=None if classifier is None else type(classifier).__name__,
+            classifier=None if classifier is None else name_of(classifier),
             penalty=float(landscape.penalty),
             scale=landscape.scale,
             plausibility=None if goal.min_log_prob is not None else float(goal.plausibility),
@@ -63,6 +67,8 @@ class Provenance:
             seed=seed,
             seconds=plan.seconds,
             evaluations=plan.evaluations,
+            classifier_calls=0 if plan.judged is None else plan.judged.calls,
+            classifier_rows=0 if plan.judged is None else plan.judged.rows,
         )
 
     @classmethod
@@ -89,7 +95,19 @@ class Provenance:
             seed=int(record["seed"]),
             seconds=float(record["seconds"]),
             evaluations=int(record["evaluations"]),
+            classifier_calls=int(record["classifier_calls"]),
+            classifier_rows=int(record["classifier_rows"]),
         )
+
+
+def name_of(classifier: object) -> str:
+    """Return the name of a function, or of the kind of anything else.
+
+    Example:
+        >>> name_of(name_of), name_of(1.0)
+        ('name_of', 'float')
+    """
+    return str(getattr(classifier, "__name__", type(classifier).__name__))
 
 
 def describe_planner(planner: Any) -> str:

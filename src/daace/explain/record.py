@@ -40,6 +40,7 @@ def to_record(e: Explanation) -> dict[str, Any]:
         "profile": {name: e.profile[name].to_numpy() for name in PROFILE},
         "relax": e.relax,
         "provenance": asdict(e.provenance),
+        "notes": list(e.notes),
     }
     if e.alternatives:
         record["alternatives"] = [to_record(other) for other in e.alternatives]
@@ -99,4 +100,5 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
         "units": {str(name): str(unit) for name, unit in record["units"].items()},
         "provenance": Provenance.from_record(record["provenance"]),
         "alternatives": tuple(_fields(other) for other in record.get("alternatives", ())),
+        "notes": tuple(str(note) for note in record["notes"]),
     }

@@ -112,9 +112,8 @@ def _summary(e: Explanation) -> str:
     if e.found:
         cards += [("Steps", str(e.step_count)), ("Cost of the way", f"{e.cost:.3g}")]
     shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in cards)
-    hint = ""
-    if not e.found:
-        hint = f'<p class="advice">{"<br>".join(escape(line) for line in advice(e))}</p>'
+    lines = list(e.notes) if e.found else advice(e)
+    hint = f'<p class="advice">{"<br>".join(map(escape, lines))}</p>' if lines else ""
     meaning = (
         "Cases are what the model expects to see: a state that is more plausible than few of them "
         "is an unusual one. Changes are also given in standard deviations (sd) of each feature."
@@ -248,7 +247,8 @@ def _settings(e: Explanation) -> str:
         "class judged by": p.classifier or "the density",
         "planner": p.planner,
         "seed": p.seed,
-        "search": f"{p.seconds:.2f} s, {p.evaluations:,} paths evaluated",
+        "search": f"{p.seconds:.2f} s, {p.evaluations:,} paths evaluated"
+        + f", classifier asked about {p.classifier_rows:,} rows" * (p.classifier is not None),
         "daace": p.version,
     }
     cells = "".join(

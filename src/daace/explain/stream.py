@@ -20,7 +20,7 @@ from daace.explain.backends import BACKENDS, Backend
 from daace.explain.batch import Batch
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
-from daace.explain.provenance import describe_planner
+from daace.explain.provenance import describe_planner, name_of
 from daace.explain.record import to_record
 from daace.explain.summary import Summary, Tally
 
@@ -93,8 +93,8 @@ def explain_file(
                     )
                 except InvalidInput as error:
                     raise InvalidInput(
-                        f"Rows {number} to {first - 1} of '{source}': {error} The answers before "
-                        f"are in '{journal.path}' and will be kept."
+                        f"Rows {number} to {first - 1} of '{source}', counted from 0: {error} "
+                        f"The answers before are in '{journal.path}' and will be kept."
                     ) from None
                 batch = Batch(answers, pd.RangeIndex(number, number + len(rows)), features)
                 journal.append(_lines(batch, whole=whole))
@@ -188,7 +188,7 @@ def _fingerprint(
         "min_posterior": float(explainer.min_posterior),
         "constraints": None if rules is None else repr(rules),
         "planner": None if planner is None else describe_planner(planner),
-        "classifier": None if judge is None else type(judge).__name__,
+        "classifier": None if judge is None else name_of(judge),
         "target": None if target is None else str(target),
         "seed": int(seed),
     }

@@ -12,11 +12,14 @@ import pandas as pd
 from daace._checks import check_number
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
+from daace.explain.asking import ask
+from daace.explain.batch import solve_rows
 from daace.landscape.cost import Landscape
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan
 
 if TYPE_CHECKING:
+    from daace.explain.explainer import Explainer
     from daace.explain.explanation import Explanation
     from daace.explain.plots import Plot
 
@@ -95,6 +98,38 @@ class Tradeoff:
         return draw_tradeoff(self)
 
 
+def scan_penalties(
+    explainers: Sequence[Explainer],
+    values: FloatArray,
+    *,
+    target: object,
+    min_log_prob: float | None,
+    time_limit: float | None,
+    seed: int,
+) -> Tradeoff:
+    """Ask explainers of ascending penalties about one row, and choose among all ways found."""
+    asked, plans = [], []
+    for explainer in explainers:
+        some = ask(
+            explainer,
+            values,
+            target=target,
+            min_log_prob=min_log_prob,
+            time_limit=time_limit,
+            seed=seed,
+        )
+        asked.append(some)
+        plans += solve_rows(some.question, some.rows)
+    problems = [some.problems[0] for some in asked]
+    chosen = choose_scan(problems, plans)
+    sizes = [measure(problems[0], p.waypoints) if p.found else (np.nan,) * 2 for p in chosen]
+    return Tradeoff(
+        tuple(explainer.penalty for explainer in explainers),
+        tuple(some.answer(0, plan) for some, plan in zip(asked, chosen, strict=True)),
+        *np.array(sizes, dtype=np.float64).T,
+    )
+
+
 def check_penalties(penalties: Sequence[float]) -> tuple[float, ...]:
     """Return the penalties in ascending order, each once.
 
@@ -120,21 +155,14 @@ def choose_scan(problems: Sequence[Problem], plans: Sequence[Plan]) -> list[Plan
     Returns:
         a plan per problem, with its cost there; as they came where none was found.
     """
-    paths = [plan.waypoints for plan in plans if plan.found]
+    found = [plan for plan in plans if plan.found]
+    paths = [plan.waypoints for plan in found]
     if not paths:
         return list(plans)
     size = np.array([measure(problems[0], path) for path in paths])
     costs = np.array([[problem.path_cost(path) for path in paths] for problem in problems])
     scan = monotone_scan(costs, size)
-    template = next(plan for plan in plans if plan.found)
-    return [
-        replace(
-            plan if plan.found else template,
-            waypoints=paths[k],
-            cost=float(costs[row, k]),
-        )
-        for row, (plan, k) in enumerate(zip(plans, scan, strict=True))
-    ]
+    return [replace(found[k], cost=float(costs[row, k])) for row, k in enumerate(scan)]
 
 
 def monotone_scan(costs: FloatArray, sizes: FloatArray) -> IntArray:

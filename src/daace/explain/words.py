@@ -23,6 +23,8 @@ def describe(e: Explanation, *, features: int = 5) -> str:
         lines += step_table(e, e.changes(step), features)
     if e.step_count > 1:
         lines += ["", "All in all:", *step_table(e, e.changes(), features)]
+    if e.found and e.notes:
+        lines += ["", *e.notes]
     return "\n".join(lines)
 
 
@@ -47,14 +49,15 @@ def advice(e: Explanation) -> list[str]:
     else:
         plausible = f"plausibility {exact(asked.plausibility)}"
     lines = [f"Asked for: {plausible} and min_posterior {exact(asked.min_posterior)}."]
-    if e.status == "timeout":
+    if e.status == "timeout" and not e.notes:
         lines.append("The time limit was over before a path was found: raise 'time_limit'.")
+    lines += e.notes
     options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
     if any(asked.constraints.values()):
         options.append("loosen the constraints")
     if not e.relax:
         options.insert(0, "lower both thresholds")
-    if e.status != "timeout" or e.relax:
+    if e.status == "goal_unreachable" or e.relax:
         lines.append(f"To find a path, {', or '.join(options)}.")
     return lines
 

@@ -18,6 +18,9 @@ from daace.exceptions import InvalidInput
 #: Slack of a threshold that asks for nothing, in nats.
 PLENTY = 1e100
 
+#: Log-probability of a class that a classifier calls impossible: slacks are finite.
+NEVER = -700.0
+
 
 class Posterior(Protocol):
     """Whoever says how probable a class is: the density, or a wrapped classifier."""
@@ -35,8 +38,10 @@ class SmoothPosterior(Posterior, Protocol):
 
     smooth: bool
 
-    def gradient(self, X: FloatArray, index: int) -> FloatArray:
-        """Return the gradient of log p(y = index | x) with respect to each row, `(rows, n)`."""
+    def log_posterior_and_gradient(
+        self, X: FloatArray, index: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return log p(y | x), and the gradient of log p(y = index | x), shape `(rows, n)`."""
         ...
 
 
@@ -125,12 +130,16 @@ class GoalRegion:
 
     def slack_of(self, log_joint: FloatArray, X: FloatArray) -> FloatArray:
         """Return the slacks of rows whose log-joint is known."""
+        judge = self.posterior
+        return self._slack(log_joint, None if judge is None else judge.log_posterior(X))
+
+    def _slack(self, log_joint: FloatArray, log_posterior: FloatArray | None) -> FloatArray:
         log_prob = log_sum_exp(log_joint)
-        if self.posterior is None:
+        if log_posterior is None:
             posterior = log_joint[:, self.index] - log_prob
         else:
-            posterior = self.posterior.log_posterior(X)[:, self.index]
-        slack = np.empty((len(X), 2))
+            posterior = np.maximum(log_posterior[:, self.index], NEVER)
+        slack = np.empty((len(log_joint), 2))
         slack[:, 0] = log_prob - self.min_log_prob
         slack[:, 1] = PLENTY
         if np.isfinite(self.log_min_posterior):
@@ -145,13 +154,15 @@ class GoalRegion:
     def slack_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
         """Return the slacks and a function giving their gradients, shape `(rows, 2, n)`."""
         joint, pullback = self.density.log_joint_and_pullback(X)
-        slack = self.slack_of(joint, X)
+        logs, slopes = None, None
+        if self.smooth_posterior is not None:  # one question: the gradient is always asked for
+            logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
+        slack = self._slack(joint, logs)
 
         def gradients() -> FloatArray:
             share = np.exp(joint - (slack[:, :1] + self.min_log_prob))
             of_log_prob = pullback(share)
-            if self.smooth_posterior is not None:
-                slopes = self.smooth_posterior.gradient(X, self.index)
+            if slopes is not None:
                 return np.stack([of_log_prob, slopes], axis=1)
             chosen = -share
             chosen[:, self.index] += 1.0

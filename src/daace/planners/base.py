@@ -25,9 +25,27 @@ class Status(StrEnum):
     ALREADY_THERE = "already_there"
     GOAL_UNREACHABLE = "goal_unreachable"
     TIMEOUT = "timeout"
+    OUT_OF_BUDGET = "out_of_budget"
+    CLASSIFIER_FAILED = "classifier_failed"
 
     def __bool__(self) -> bool:
         return self in (Status.FOUND, Status.ALREADY_THERE)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a classifier was asked in a search, and what it says of a path.
+
+    Attributes:
+        calls, rows: how often it was asked, and about how many rows, draws of the density
+            included; problems that are solved together share them.
+        log_posterior: log p(y | x) of each waypoint, shape `(waypoints, classes)`; NaN where the
+            classifier failed.
+    """
+
+    calls: int
+    rows: int
+    log_posterior: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +60,7 @@ class Plan:
         seconds: wall-clock time.
         reachable: when not found, the best `(log p, log posterior)` slacks seen, in nats.
         notes: what the planner has to say besides: what to change, what to beware of.
+        judged: what a classifier said, where one judges the class.
     """
 
     status: Status
@@ -51,6 +70,7 @@ class Plan:
     seconds: float
     reachable: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    judged: Judged | None = None
 
     @property
     def found(self) -> bool:

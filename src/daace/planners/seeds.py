@@ -42,8 +42,9 @@ def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
     untouched = (X == pool.X).all(axis=1)
     slack = problem.region.slack_of(pool.log_joint, pool.X)
     good = untouched & (slack > 0).all(axis=1)
-    if good.sum() < nearest:  # the rules cut into the goal: look at the clipped draws themselves
-        slack = problem.region.slack(X)
+    if good.sum() < nearest and not untouched.all():
+        # The rules cut into the goal: look at the clipped draws themselves.
+        slack[~untouched] = problem.region.slack(X[~untouched])
         good = (slack > 0).all(axis=1)
     ways = (X - problem.x) * feasible.weights
     distance = np.einsum("rn,rn->r", ways, ways)
@@ -88,7 +89,8 @@ def pull_back(
 ) -> FloatArray:
     """Move goal points along the straight line to the start, up to the goal's edge.
 
-    Bisection keeps the end that is inside, so every result meets the goal.
+    Bisection keeps the end that is inside, so every result meets the goal. A classifier is asked
+    about several points of each line at once, as its time is by the question, not by the row.
 
     Args:
         problem: the problem.
@@ -99,12 +101,17 @@ def pull_back(
     begin = problem.x if origin is None else origin
     outside = np.zeros(len(points))
     inside = np.ones(len(points))
-    for _ in range(halvings):
-        middle = 0.5 * (outside + inside)
-        trial = begin + middle[:, None] * (points - begin)
-        good = (problem.region.slack(trial) > 0).all(axis=1)
-        inside = np.where(good, middle, inside)
-        outside = np.where(good, outside, middle)
+    at_once = 1 if problem.posterior is None else 2
+    parts = 2**at_once
+    for _ in range(-(-halvings // at_once)):
+        width = (inside - outside) / parts
+        marks = outside + np.arange(1, parts)[:, None] * width  # `(marks, points)`
+        trial = begin + marks[..., None] * (points - begin)
+        slack = problem.region.slack(trial.reshape(-1, points.shape[1]))
+        good = (slack > 0).all(axis=1).reshape(marks.shape)
+        first = np.where(good.any(axis=0), good.argmax(axis=0), parts - 1)
+        ends = np.concatenate([outside[None], marks, inside[None]])
+        outside, inside = np.take_along_axis(ends, first + np.array([[0], [1]]), axis=0)
     return begin + inside[:, None] * (points - begin)
 
 

@@ -13,8 +13,11 @@ from daace._typing import FloatArray
 from daace.landscape.path import gauss_rule
 from daace.landscape.problem import Problem
 
-#: Questions to the classifier, at most: each about some dozens of rows.
+#: Rounds of two questions to the classifier, at most: each about some dozens of rows.
 ROUNDS = 8
+
+#: A round that saves a smaller share of the last step's cost is the last.
+WORTHWHILE = 0.02
 
 #: Shares of a part of the last step that are taken back.
 SHARES = np.array([1.0, 0.5, 0.25, 0.1])
@@ -36,8 +39,12 @@ def tighten(problem: Problem, path: FloatArray, axes: FloatArray) -> FloatArray:
         inside = _inside(problem, _cheaper_ends(problem, path, axes))
         if len(inside) == 0:
             break
-        together = _inside(problem, _cheaper(problem, path, _combinations(path[-1], inside)))
-        path[-1] = _cheaper(problem, path, np.concatenate([inside[:1], together]))[0]
+        together = _cheaper(problem, path, _combinations(path[-1], inside))[0]
+        ends = np.concatenate([inside[:1], _inside(problem, together)])
+        ends, saved = _cheaper(problem, path, ends)
+        path[-1] = ends[0]
+        if saved < WORTHWHILE:
+            break
     return path
 
 
@@ -55,7 +62,7 @@ def _cheaper_ends(problem: Problem, path: FloatArray, axes: FloatArray) -> Float
     end, way = path[-1], path[-2] - path[-1]
     parts = np.concatenate([np.diag(way), axes.T * (axes.T @ way)[:, None], way[None]])
     moves = (SHARES[:, None, None] * parts).reshape(-1, len(end))
-    return _cheaper(problem, path, end + moves)[:ASKED]
+    return _cheaper(problem, path, end + moves)[0][:ASKED]
 
 
 def _combinations(end: FloatArray, inside: FloatArray) -> FloatArray:
@@ -66,8 +73,11 @@ def _combinations(end: FloatArray, inside: FloatArray) -> FloatArray:
     return ends
 
 
-def _cheaper(problem: Problem, path: FloatArray, ends: FloatArray) -> FloatArray:
-    """Keep the allowed ends to which the last step is cheaper than now, the cheapest first."""
+def _cheaper(problem: Problem, path: FloatArray, ends: FloatArray) -> tuple[FloatArray, float]:
+    """Keep the allowed ends to which the last step is cheaper than now, the cheapest first.
+
+    Also returns the share of its cost that the cheapest saves.
+    """
     feasible, before = problem.feasible, path[-2]
     ends = feasible.nearest(ends)
     allowed = feasible.allows(ends) & np.all((ends - before) * feasible.direction >= 0, axis=1)
@@ -80,4 +90,5 @@ def _cheaper(problem: Problem, path: FloatArray, ends: FloatArray) -> FloatArray
         :, 0
     ]
     better = np.flatnonzero(costs < costs[0] * (1 - 1e-6 * np.sign(costs[0])))
-    return ends[better[np.argsort(costs[better], kind="stable")]]
+    saved = float(costs[0] - costs.min()) / max(abs(float(costs[0])), np.finfo(float).tiny)
+    return ends[better[np.argsort(costs[better], kind="stable")]], saved

@@ -1,0 +1,195 @@
+"""From rows and a target to problems: what exactly is asked of an explainer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from daace._checks import check_integer
+from daace._typing import FloatArray, IntArray
+from daace.data.table import quote
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.classifier import judge_starts
+from daace.explain.explanation import Explanation
+from daace.explain.inquiry import Inquiry
+from daace.explain.provenance import Provenance
+from daace.explain.question import Chunk, Question, check_seed
+from daace.landscape.constraints import Constraints
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal
+from daace.landscape.problem import Problem
+from daace.planners.base import Plan, Planner
+from daace.planners.optimizer import PathOptimizer
+
+if TYPE_CHECKING:
+    from daace.explain.explainer import Explainer
+
+
+def check_settings(explainer: Explainer) -> None:
+    """Raise `InvalidInput` unless the settings of an explainer make sense."""
+    if not isinstance(explainer.density, ConditionalDensity):
+        raise InvalidInput(
+            f"'density' must be a ConditionalDensity. Got {type(explainer.density).__name__}: "
+            "daace.fit(table) learns one."
+        )
+    if not hasattr(explainer.density, "standardizer_"):
+        raise InvalidInput("'density' must be fitted: call its fit(table), or daace.fit(table).")
+    if not (explainer.planner is None or isinstance(explainer.planner, Planner)):
+        raise InvalidInput(f"'planner' must be a Planner. Got {type(explainer.planner).__name__}.")
+    rules = Constraints() if explainer.constraints is None else explainer.constraints
+    if not isinstance(rules, Constraints):
+        raise InvalidInput(
+            f"'constraints' must be a daace.Constraints. Got {type(rules).__name__}."
+        )
+    unknown = sorted(rules.features() - set(explainer.density.features_))
+    if unknown:
+        raise InvalidInput(f"'constraints' must name features of the model. Got {quote(unknown)}.")
+    Landscape(explainer.density, penalty=explainer.penalty, scale=explainer.scale)
+    Goal(None, plausibility=explainer.plausibility, min_posterior=explainer.min_posterior)
+    if explainer.classifier_budget is not None:
+        check_integer("classifier_budget", explainer.classifier_budget, at_least=1)
+    if explainer.classifier is None and explainer.classifier_grad is not None:
+        raise InvalidInput("'classifier_grad' must come with a 'classifier'. Got none.")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Rows that an explainer was asked about.
+
+    Attributes:
+        explainer: who was asked, with the settings of the question.
+        values: the rows in user units.
+        question: what they share.
+        rows: what is to be solved.
+        problems: that of each row.
+    """
+
+    explainer: Explainer
+    values: FloatArray
+    question: Question
+    rows: Chunk
+    problems: list[Problem]
+
+    def answer(self, row: int, plan: Plan, planner: Planner | None = None) -> Explanation:
+        """Return the plan of a row as an explanation, with where it comes from."""
+        explainer, problem = self.explainer, self.problems[row]
+        inquiry, logs = problem.posterior, self.rows.start_logs
+        if plan.judged is None and isinstance(inquiry, Inquiry) and logs is not None:
+            plan = replace(plan, judged=inquiry.report([plan.waypoints], logs[[row]])[0])
+        source = Provenance.of(
+            problem,
+            plan,
+            planner=self.question.planner if planner is None else planner,
+            classifier=explainer.classifier,
+            seed=self.rows.seed,
+        )
+        return Explanation.of(
+            problem, plan, values=self.values[row], provenance=source, explainer=explainer
+        )
+
+
+def ask(
+    explainer: Explainer,
+    values: FloatArray,
+    *,
+    target: object,
+    min_log_prob: float | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    first: int = 0,
+    searches: int = 1,
+) -> Asked:
+    """Return the problems of rows in user units.
+
+    Args:
+        explainer: has the settings.
+        values: shape `(rows, features)`, in the model's order of features.
+        target: one class, one per row, or None.
+        min_log_prob: overrides the explainer's plausibility.
+        time_limit: overrides that of the planner.
+        seed: each row has its own generator, spawned from it.
+        first: number of the first row, where these are part of a longer table.
+        searches: explanations that are sought by the problems themselves, not by their rows:
+            each has the classifier's budget.
+
+    Raises:
+        InvalidInput: the target is not known, a row breaks the constraints, or the classifier
+            cannot judge it.
+    """
+    density, judge = explainer.density, explainer.judge
+    starts = density.standardizer_.transform(values)
+    logs = None if judge is None else judge_starts(judge, starts)
+    classes, goal_of = np.unique(_targets(density, target, starts, logs), return_inverse=True)
+    planner = PathOptimizer() if explainer.planner is None else explainer.planner
+    question = Question(
+        planner=planner if time_limit is None else _limited(planner, time_limit),
+        landscape=Landscape(density, penalty=explainer.penalty, scale=explainer.scale),
+        goals=tuple(
+            Goal(
+                density.classes_[k].item(),
+                plausibility=explainer.plausibility,
+                min_log_prob=min_log_prob,
+                min_posterior=explainer.min_posterior,
+            )
+            for k in classes
+        ),
+        constraints=Constraints() if explainer.constraints is None else explainer.constraints,
+        judge=judge,
+        budget=explainer.classifier_budget,
+    )
+    numbers = np.arange(first, first + len(starts))
+    rows = Chunk(starts, goal_of, numbers, check_seed(seed), logs)
+    problems = question.problems(starts, goal_of, question.inquiry(searches))
+    return Asked(explainer, values, question, rows, problems)
+
+
+def one_row(density: ConditionalDensity, row: object) -> FloatArray:
+    """Return a row in user units, shape `(1, features)`.
+
+    Raises:
+        InvalidInput: it is not one row with the features of the density.
+    """
+    values = density.user_values(row)
+    if len(values) != 1:
+        raise InvalidInput(f"'row' must be one row. Got {len(values)}: use explain_batch.")
+    return values
+
+
+def _targets(
+    density: ConditionalDensity, target: object, starts: FloatArray, logs: FloatArray | None
+) -> IntArray:
+    """Return the class index that each row shall reach."""
+    rows = len(starts)
+    if target is None:
+        if len(density.classes_) != 2:
+            raise InvalidInput(
+                f"'target' must be given, as there are {len(density.classes_)} classes: "
+                f"{quote(density.classes_.tolist(), limit=20)}."
+            )
+        logs = density.log_posterior(starts) if logs is None else logs
+        least: IntArray = logs.argmin(axis=1)
+        return least
+    several = isinstance(
+        target,
+        list | tuple | np.ndarray | pd.Series | pd.Index | pd.api.extensions.ExtensionArray,
+    )
+    labels = list(target) if several else [target] * rows  # type: ignore[call-overload]
+    if len(labels) != rows:
+        raise InvalidInput(
+            f"'target' must be one class, or one per row ({rows}). Got {len(labels)}."
+        )
+    return np.array([density.class_index(label) for label in labels], dtype=np.intp)
+
+
+def _limited(planner: Any, time_limit: float) -> Planner:
+    """Return the planner with another time limit."""
+    if not (is_dataclass(planner) and hasattr(planner, "time_limit")):
+        raise InvalidInput(
+            f"'time_limit' must be left out: a {type(planner).__name__} knows no time limit."
+        )
+    limited: Planner = replace(planner, time_limit=time_limit)  # type: ignore[type-var, assignment]
+    return limited

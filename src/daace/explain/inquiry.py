@@ -1,0 +1,179 @@
+"""How a search asks a classifier: nothing twice, no more than it may, and without failing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from daace._typing import FloatArray, Labels
+from daace.exceptions import InvalidInput
+from daace.explain.classifier import ClassifierPosterior
+from daace.planners.base import Judged, Status
+
+#: What is judged among other rows counts as so many nats less probable: alone it may round down.
+ROUNDING = 1e-9
+
+
+class Inquiry:
+    """The questions of one search to a classifier; a `SmoothPosterior`.
+
+    Rows that have been judged are remembered until the search is over. Draws of the density,
+    which every search looks at, are remembered as long as they live, by the classifier's
+    `ClassifierPosterior`. When the budget is spent, the time is over or the classifier fails, it
+    is not asked any more: rows that are not known then count as outside the goal, so that the
+    search ends with the best that it has found until then.
+
+    Args:
+        judge: the classifier.
+        budget: rows that it may be asked about; and as many draws of the density, once for each
+            class. No limit when left out.
+        time_limit: seconds, from now.
+
+    Attributes:
+        calls, rows: how often it was asked, and about how many rows.
+        stopped: how the search ends, if it was stopped.
+        reason: the same in a sentence.
+
+    Example:
+        >>> from daace import GaussianMixture
+        >>> density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+        >>> judge = ClassifierPosterior(lambda rows: (rows["x1"] > 2) * 0.9, density)
+        >>> inquiry = Inquiry(judge, budget=2)
+        >>> X = np.array([[0.0], [3.0], [0.0]])
+        >>> np.exp(inquiry.log_posterior(X)[:, 1]).round(3).tolist(), inquiry.rows
+        ([0.0, 0.9, 0.0], 2)
+        >>> np.exp(inquiry.log_posterior(np.array([[5.0]]))).tolist(), str(inquiry.stopped)
+        ([[0.0, 0.0]], 'out_of_budget')
+    """
+
+    classes_: Labels
+
+    def __init__(
+        self,
+        judge: ClassifierPosterior,
+        *,
+        budget: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.classes_ = judge.classes_
+        self.calls = 0
+        self.rows = 0
+        self.stopped: Status | None = None
+        self.reason = ""
+        self._judge = judge
+        self._budget = budget
+        self._spent = 0
+        self._until = None if time_limit is None else time.perf_counter() + time_limit
+        self._seen: dict[bytes, FloatArray] = {}
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the classifier has slopes."""
+        return self._judge.smooth
+
+    def log_posterior(self, X: FloatArray) -> FloatArray:
+        """Return log p(y | x) of model-space rows; -inf for what may not be asked any more."""
+        if len(X) > 1 and X.base is None and not X.flags.writeable:
+            return self._of_draws(X)
+        keys = [row.tobytes() for row in np.ascontiguousarray(X)]
+        new = {key: k for k, key in enumerate(keys) if key not in self._seen}
+        if new:
+            rows = list(new.values())[: self._left(len(new))]
+            logs = self._ask(X[rows])
+            if logs is not None:
+                self._keep([keys[k] for k in rows], logs, alone=len(rows) == 1)
+                self._spent += len(rows)
+        never = np.full(len(self.classes_), -np.inf)
+        return np.stack([self._seen.get(key, never) for key in keys])
+
+    def log_posterior_and_gradient(
+        self, X: FloatArray, index: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return log p(y | x) and the gradient of log p(y = index | x), flat where unknown."""
+        each = self._judge.rows_per_gradient
+        answer = None
+        if self._left(each * len(X)) == each * len(X) and not self._over():
+            try:
+                answer = self._judge.log_posterior_and_gradient(X, index)
+            except InvalidInput as error:
+                self._stop(Status.CLASSIFIER_FAILED, str(error))
+        if answer is None:
+            return self.log_posterior(X), np.zeros(X.shape)
+        self.calls += 1
+        self.rows += each * len(X)
+        self._spent += each * len(X)
+        self._keep([row.tobytes() for row in np.ascontiguousarray(X)], answer[0], alone=False)
+        return self.log_posterior(X), answer[1]
+
+    def report(self, paths: Sequence[FloatArray], start_logs: FloatArray) -> list[Judged]:
+        """Return what the classifier was asked, and what it says of the waypoints of paths.
+
+        Args:
+            paths: each of shape `(waypoints, n)`; what it cannot be asked about is NaN.
+            start_logs: log p(y | x) of their first waypoints, which is known.
+        """
+        self._budget = None  # a report is not part of the search
+        logs = self.log_posterior(np.concatenate(paths))
+        logs[np.isneginf(logs).all(axis=1)] = np.nan
+        begins = np.cumsum([0, *map(len, paths[:-1])])
+        logs[begins] = start_logs
+        parts = np.split(logs, begins[1:])
+        return [Judged(self.calls, self.rows, part) for part in parts]
+
+    def _of_draws(self, X: FloatArray) -> FloatArray:
+        """Return log p(y | x) of draws that every search looks at; as many as the budget has."""
+        known = self._judge.known(X)
+        if known is None:
+            most = len(X) if self._budget is None else min(self._budget, len(X))
+            logs = self._ask(X[:most])
+            known = np.full((len(X), len(self.classes_)), -np.inf)
+            if logs is None:
+                return known
+            known[:most] = logs - ROUNDING
+            self._judge.remember(X, known)
+        return known
+
+    def _ask(self, X: FloatArray) -> FloatArray | None:
+        """Return log p(y | x), or None if the classifier is not asked any more."""
+        if len(X) == 0 or self._over():
+            return None
+        try:
+            logs = self._judge.log_posterior(X)
+        except InvalidInput as error:
+            self._stop(Status.CLASSIFIER_FAILED, str(error))
+            return None
+        self.calls += 1
+        self.rows += len(X)
+        return logs
+
+    def _keep(self, keys: list[bytes], logs: FloatArray, *, alone: bool) -> None:
+        logs = logs if alone else logs - ROUNDING
+        for key, row in zip(keys, logs, strict=True):
+            self._seen.setdefault(key, row)
+
+    def _left(self, wanted: int) -> int:
+        """Return how many of the wanted rows may still be asked about."""
+        if self._budget is None or self._spent + wanted <= self._budget:
+            return wanted
+        self._stop(
+            Status.OUT_OF_BUDGET,
+            f"The classifier may be asked about {self._budget:,} rows and was: raise "
+            "'classifier_budget' to look further.",
+        )
+        return self._budget - self._spent
+
+    def _over(self) -> bool:
+        """Whether the classifier has failed, or the time is over."""
+        if self._until is not None and time.perf_counter() > self._until:
+            self._stop(
+                Status.TIMEOUT,
+                "The time limit was over while the classifier was asked: raise 'time_limit' to "
+                "look further.",
+            )
+        return self.stopped in (Status.CLASSIFIER_FAILED, Status.TIMEOUT)
+
+    def _stop(self, status: Status, reason: str) -> None:
+        if self.stopped is None:
+            self.stopped, self.reason = status, reason
