@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from daace import Constraints, GaussianMixture, Goal, Landscape, Link, Problem
+from daace import Constraints, Explainer, GaussianMixture, Goal, Landscape, Link, Problem
 from daace.explain.reasons import find_reasons, rules_of
 
 
@@ -88,3 +88,14 @@ def test_every_rule_is_looked_at(density: GaussianMixture) -> None:
     assert sorted(words) == sorted(["the", *(f"'{name}'" for name in named)])
     for rule in rules_of(problem):
         assert rule.without != problem.constraints
+
+
+def test_an_explanation_names_the_rule_in_the_way(density: GaussianMixture) -> None:
+    explainer = Explainer(density, min_posterior=0.8)
+    row = {"x1": 0.0, "x2": 0.0, "x3": 0.0}
+    held = explainer.explain(row, target="well", constraints=Constraints(upper={"x1": 1.0}))
+    assert not held.found
+    (said,) = held.notes
+    assert said in str(held)
+    eased = Constraints(upper={"x1": number(said)})
+    assert explainer.explain(row, target="well", constraints=eased).found

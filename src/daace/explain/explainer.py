@@ -29,6 +29,7 @@ from daace.explain.front import ExplanationFront, search_front
 from daace.explain.model_file import save
 from daace.explain.network import Network, read_network
 from daace.explain.question import check_seed
+from daace.explain.reasons import find_reasons
 from daace.explain.summary import Summary
 from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, scan_penalties
 from daace.explain.trust import Check, check_density, membership_auc
@@ -130,7 +131,8 @@ class Explainer:
         (best,) = used.explain_values(
             values, target=target, min_log_prob=min_log_prob, time_limit=time_limit, seed=seed
         )
-        if alternatives == 0:
+        blocked = best.status == "goal_unreachable" and used.classifier_budget is None
+        if alternatives == 0 and not blocked:
             return best
         asked = ask(
             used,
@@ -141,6 +143,8 @@ class Explainer:
             seed=seed,
             searches=int(alternatives),
         )
+        if blocked:
+            return replace(best, notes=(*best.notes, *find_reasons(asked.problems[0])))
         others = find_alternatives(
             asked.problems[0],
             Plan(best.status, self.density.to_model(best.path), best.cost, 0, 0.0),

@@ -53,7 +53,7 @@ def advice(e: Explanation) -> list[str]:
         lines.append("The time limit was over before a path was found: raise 'time_limit'.")
     lines += e.notes
     options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
-    if any(asked.constraints.values()):
+    if any(asked.constraints.values()) and not e.notes:
         options.append("loosen the constraints")
     if not e.relax:
         options.insert(0, "lower both thresholds")
