@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from daace import Constraints
-from daace.exceptions import InvalidInput
+from daace import Constraints, _workers
+from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain import batch
 from daace.explain.explainer import Explainer
+from daace.explain.question import row_generator
 
 
 @pytest.fixture
@@ -207,3 +209,41 @@ def test_polars_frames_are_explained_like_pandas_ones(simple):
     assert one.counterfactual.equals(many[0].counterfactual)
     with pytest.raises(InvalidInput, match=r"must have every feature. Missing: 'x1'"):
         simple.explain_batch(polars.DataFrame({"x2": [0.0]}), target="well")
+
+
+# Other backends -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")  # of the clusters, when they come and go
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_other_backends_give_the_same_answers(mixture, backend):
+    pytest.importorskip({"dask": "distributed", "ray": "ray"}[backend])
+    rows = np.random.default_rng(3).normal(size=(40, 2))
+    explainer = Explainer(mixture)
+    serial = explainer.explain_batch(rows, target="well")
+    parallel = explainer.explain_batch(rows, target="well", n_jobs=2, backend=backend)
+    gc.collect()  # what the cluster left open is closed here, not in another test
+    for one, other in zip(serial, parallel, strict=True):
+        assert one.path.equals(other.path)
+        assert one.cost == other.cost
+
+
+@pytest.mark.parametrize(("backend", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_missing_backend_says_how_to_get_it(simple, monkeypatch, backend, package):
+    def refuse(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(_workers, "import_module", refuse)
+    rows = np.zeros((40, 2))
+    with pytest.raises(MissingDependency, match=rf"pip install 'daace\[{backend}\]'"):
+        simple.explain_batch(rows, target="well", n_jobs=2, backend=backend)
+
+
+def test_an_unknown_backend_is_refused(simple):
+    with pytest.raises(InvalidInput, match="'backend' must be one of 'loky', 'dask', 'ray'"):
+        simple.explain_batch([[0.0, 0.0]], target="well", backend="threads")
+
+
+def test_the_generator_of_a_row_is_the_spawned_one():
+    spawned = np.random.default_rng(7).spawn(40)
+    assert row_generator(7, 33).random() == spawned[33].random()

@@ -86,7 +86,9 @@ def test_none_found_with_constraints_names_them(simple):
     e = simple.explain([0.0, 0.0], target="well", constraints=Constraints(fixed=["x1"]))
     assert not e.found
     assert any("'fixed' for 'x1' stands in the way" in line for line in words.advice(e))
-    (many,) = simple.explain_batch([[0.0, 0.0]], target="well", constraints=Constraints(fixed=["x1"]))
+    (many,) = simple.explain_batch(
+        [[0.0, 0.0]], target="well", constraints=Constraints(fixed=["x1"])
+    )
     assert words.advice(many)[-1].endswith("or loosen the constraints.")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import daace
-from daace.study.backends import Workers
+from daace._workers import Workers
 from daace.study.reading import parse_spec
 from daace.study.records import read_records
 from daace.study.run import RECORDS, run_study

@@ -12,8 +12,8 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._progress import Bar
+from daace._workers import BACKENDS, Backend, Workers
 from daace.exceptions import InvalidInput
-from daace.explain.backends import BACKENDS, Backend, run_parallel
 from daace.explain.question import Chunk, Question
 from daace.explain.summary import Summary
 from daace.planners.base import Plan
@@ -48,19 +48,26 @@ def solve_rows(
     count = len(rows.starts)
     size = min(LARGEST_CHUNK, max(SMALLEST_CHUNK, count // 4))
     chunks = [rows.take(slice(begin, begin + size)) for begin in range(0, count, size)]
-    results: Iterator[list[Plan]]
-    if n_jobs == 1 or len(chunks) <= 1:
-        results = (question.solve(chunk) for chunk in chunks)
-    else:
-        batch = secrets.token_hex(8)
-        calls = [(batch, question, chunk) for chunk in chunks]
-        results = run_parallel(_solve_in_worker, calls, n_jobs=n_jobs, backend=backend)
-    plans: list[Plan] = []
+    plans: dict[int, list[Plan]] = {}
     with Bar("Explaining", count, shown=progress) as bar:
-        for part in results:
-            plans += part
+        for number, part in _solve_chunks(question, chunks, n_jobs, backend):
+            plans[number] = part
             bar.advance(steps=len(part))
-    return plans
+    return [plan for number in sorted(plans) for plan in plans[number]]
+
+
+def _solve_chunks(
+    question: Question, chunks: list[Chunk], n_jobs: int, backend: Backend
+) -> Iterator[tuple[int, list[Plan]]]:
+    """Yield the number of each chunk and its plans, as they come."""
+    if n_jobs == 1 or len(chunks) <= 1:
+        yield from enumerate(map(question.solve, chunks))
+        return
+    from joblib import effective_n_jobs
+
+    batch = secrets.token_hex(8)
+    with Workers(jobs=int(effective_n_jobs(n_jobs)), backend=backend).ready() as crew:
+        yield from crew.run(_solve_in_worker, [(batch, question, chunk) for chunk in chunks])
 
 
 def check_jobs(n_jobs: int | None) -> int:
@@ -79,8 +86,9 @@ def check_jobs(n_jobs: int | None) -> int:
 _kept: dict[str, Question] = {}
 
 
-def _solve_in_worker(batch: str, question: Question, chunk: Chunk) -> list[Plan]:
+def _solve_in_worker(task: tuple[str, Question, Chunk]) -> list[Plan]:
     """Solve a chunk by the copy at hand, so that what its density caches serves all chunks."""
+    batch, question, chunk = task
     if batch not in _kept:
         _kept.clear()
         _kept[batch] = question

@@ -15,13 +15,13 @@ import pandas as pd
 
 from daace._checks import check_integer
 from daace._typing import FloatArray
+from daace._workers import Backend
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.alternatives import find_alternatives
 from daace.explain.asking import ask, check_settings, one_row
 from daace.explain.audit import Audit, split_groups
-from daace.explain.backends import Backend
 from daace.explain.batch import Batch, check_jobs, solve_rows
 from daace.explain.classifier import ClassifierPosterior
 from daace.explain.explanation import Explanation

@@ -14,9 +14,9 @@ import pandas as pd
 from daace._checks import check_choice
 from daace._files import check_writable
 from daace._progress import Bar
+from daace._workers import BACKENDS, Backend
 from daace.data.table import quote
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain.backends import BACKENDS, Backend
 from daace.explain.batch import Batch
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal

@@ -40,7 +40,7 @@ def run(
     ] = None,
 ) -> None:
     """Ask every question of a study that has no record yet; stop and go on at any time."""
-    from daace.study.backends import Workers
+    from daace._workers import Workers
     from daace.study.reading import read_spec
     from daace.study.run import run_study
 

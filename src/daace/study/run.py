@@ -10,12 +10,12 @@ from typing import Any
 
 from daace._files import write_atomically
 from daace._progress import Bar
+from daace._workers import Crew, WorkerDied, Workers
 from daace.data.table import quote
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json
 from daace.planners.face import Face
 from daace.study.answers import Job, Record, do, failed
-from daace.study.backends import Crew, WorkerDied, Workers
 from daace.study.bench import Bench
 from daace.study.cache import Cache
 from daace.study.problems import Keys, Question, describe_question, fingerprint

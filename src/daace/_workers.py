@@ -42,8 +42,8 @@ class Workers:
     Args:
         jobs: processes of the backend 'loky', 1 for this process; tasks at a time of a cluster.
         backend: 'loky' (this machine), 'dask' or 'ray'.
-        dask_address: of the scheduler; a cluster on this machine when left out.
-        ray_address: of the cluster; one on this machine when left out.
+        dask_address, ray_address: of the cluster. When left out: the one that this process is
+            connected to, if it is; otherwise one on this machine, as long as it is needed.
 
     Example:
         >>> with Workers(jobs=1).ready() as crew:
@@ -88,6 +88,9 @@ class Workers:
     @contextmanager
     def _dask(self) -> Iterator[None]:
         distributed = _import("distributed", "dask")
+        if self.dask_address is None and _is_connected(distributed):
+            yield
+            return
         try:
             if self.dask_address is not None:
                 client = distributed.Client(self.dask_address)
@@ -111,6 +114,9 @@ class Workers:
     @contextmanager
     def _ray(self) -> Iterator[None]:
         ray = _import("ray", "ray")
+        if self.ray_address is None and ray.is_initialized():
+            yield
+            return
         try:
             if self.ray_address is not None:
                 ray.init(address=self.ray_address, log_to_driver=False)
@@ -186,6 +192,7 @@ class Crew:
             batch_size=1,
             pre_dispatch=self.handed_out,
             return_as="generator_unordered",
+            max_nbytes=None,
         )
         yield from pool(delayed(_numbered)(function, number, task) for number, task in tasks)
 
@@ -208,6 +215,14 @@ class Crew:
 
 def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:
     return number, function(task)
+
+
+def _is_connected(distributed: Any) -> bool:
+    try:
+        distributed.get_client()
+    except ValueError:
+        return False
+    return True
 
 
 def _import(module: str, extra: str) -> Any:
