@@ -47,6 +47,23 @@ LOGGED = "log-transformed"
 #: Flagged as transformed in the dictionary, and already a logarithm in the file.
 ALREADY_LOG = "Coliform_Proportion_ln"
 
+#: Where the dictionary's words cannot be meant, as the numbers show: what the numbers are. (The
+#: "median household income" of Los Angeles would be 3.2 million dollars: it has as many households.)
+CORRECTED = {
+    "HH_Inc": ("Number of households", "number"),
+    "fatalities": ("Number of fatal car crashes", "number"),
+    "ViolAv": ("Violent crimes", "per 100,000 people"),
+    "num_CreatClass": ("Employed in the creative class", "proportion"),
+    "FARMS_PER_ACRE": ("Farms", "per acre"),
+    "PCT_IRRIGATED_ACRES": ("Irrigated acres", "proportion"),
+    "pct_nematode_acres": ("Acres treated against nematodes", "proportion"),
+    "pct_manure_acres": ("Acres with manure", "proportion"),
+    "pct_disease_acres": ("Acres treated against crop diseases", "proportion"),
+    "pct_defoliate_acres": ("Acres treated to thin, defoliate or control growth", "proportion"),
+    "pct_harvested_acres": ("Harvested acres", "proportion"),
+    "pct_au": ("Animal units", "per acre"),
+}
+
 KINDS = ("County", "Parish", "Borough", "Census Area", "Municipality", "City and Borough", "city")
 
 WHERE = (
@@ -323,8 +340,9 @@ def _describe(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     for name in names:
         row = known[_stem(name)]
         domain, unit = row["Domain"], _unit(row["Units"])
+        label, unit = CORRECTED.get(name, (_label(row["Variable Definition"], domain, unit), unit))
         logged = row["Log Transformed"].strip() == LOGGED and name != ALREADY_LOG
-        rows.append((domain, _label(row["Variable Definition"], domain, unit), unit, logged))
+        rows.append((domain, label, unit, logged))
     frame = pd.DataFrame(rows, index=names, columns=["domain", "label", "unit", "logged"])
     empty = [domain for domain in DOMAINS if domain not in set(frame["domain"])]
     if empty:
