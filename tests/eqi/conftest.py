@@ -1,9 +1,11 @@
-"""A small table of the shape of EPA's files, generated: the pipeline must not need the real ones."""
+"""A small generated table of the shape of EPA's files: the pipeline must not need the real ones."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +40,7 @@ def generate(folder: Path, *, seed: int = 0) -> Path:
             written = f"{name}_ln" if logged else name
             dictionary.append((domain, f"{domain} measure {k + 1} ", written, unit, flag))
         standard = (columns - columns.mean(axis=0)) / columns.std(axis=0)
-        U, s, Vt = np.linalg.svd(standard, full_matrices=False)
+        U, _, _ = np.linalg.svd(standard, full_matrices=False)
         component = U[:, 0] * np.sqrt(ROWS)
         indices[domain] = component * np.sign(np.corrcoef(component, factor)[0, 1])
     raw["w6"] = np.full(ROWS, 3.0)  # constant: of no weight in its index, and dropped
@@ -110,3 +112,32 @@ def real_counties(data_folder: Path) -> Counties:
     if not (data_folder / "eqi").is_dir():
         pytest.skip("needs the folder eqi in DAACE_DATA")
     return read_counties(data_folder / "eqi")
+
+
+def topology() -> dict[str, Any]:
+    """Two squares side by side that share an arc, the right one with an island of its own."""
+    return {
+        "type": "Topology",
+        "transform": {"scale": [0.5, 2.0], "translate": [10.0, -1.0]},
+        "arcs": [
+            [[2, 0], [0, 2]],  # the shared side, upwards
+            [[2, 2], [-2, 0], [0, -2], [2, 0]],  # round the left square
+            [[2, 0], [2, 0], [0, 2], [-2, 0]],  # round the right square
+            [[9, 9], [1, 0], [0, 1], [-1, -1]],
+        ],
+        "objects": {
+            "counties": {
+                "geometries": [
+                    {"type": "Polygon", "id": "06037", "arcs": [[0, 1]]},
+                    {"type": "MultiPolygon", "id": "02158", "arcs": [[[2, -1]], [[3]]]},
+                ]
+            }
+        },
+    }
+
+
+@pytest.fixture
+def map_file(tmp_path: Path) -> Path:
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(topology()))
+    return path

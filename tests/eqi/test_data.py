@@ -80,13 +80,15 @@ def test_names_that_do_not_tell_a_county(counties: Counties) -> None:
     places = counties.places[counties.places["county"] == "Washington County"]
     assert all(f"Washington County, {state}" in str(several.value) for state in places["state"])
     assert counties.find(f"Washington, {places['state'].iloc[0]}") == places.index[0]
-    with pytest.raises(InvalidInput, match="No county is called 'Los Angles'. Did you mean 'Los A"):
+    with pytest.raises(
+        InvalidInput, match=r"No county is called 'Los Angles'. Did you mean 'Los A"
+    ):
         counties.find("Los Angles")
     with pytest.raises(InvalidInput, match="No county is called 'Los Angeles, TX'"):
         counties.find("Los Angeles, TX")
     with pytest.raises(InvalidInput, match="FIPS code 99999"):
         counties.find("99999")
-    with pytest.raises(InvalidInput, match="Nowhere Borough, .* has no published overall index"):
+    with pytest.raises(InvalidInput, match=r"Nowhere Borough, .* has no published overall index"):
         counties.find("Nowhere")
 
 
@@ -128,13 +130,13 @@ def test_values_that_the_indices_were_not_made_of(changed: Change) -> None:
         frame["a1"] = frame["a1"].to_numpy()[::-1]
         return str(frame.to_csv(index=False))
 
-    with pytest.raises(InvalidInput, match="the Air index, recomputed .* Got 0.9"):
+    with pytest.raises(InvalidInput, match=r"the Air index, recomputed .* Got 0.9"):
         read_counties(changed("variables.csv", shuffle))
 
 
 def test_a_county_that_stands_twice_or_is_not_positive(changed: Change) -> None:
     folder = changed("variables.csv", lambda text: text + text.splitlines()[-1] + "\n")
-    with pytest.raises(InvalidInput, match="must have one row per county: '.*' stands twice"):
+    with pytest.raises(InvalidInput, match=r"must have one row per county: '.*' stands twice"):
         read_counties(folder)
 
 
@@ -144,7 +146,7 @@ def test_a_logarithm_of_nothing(changed: Change) -> None:
         frame.loc[3, "b1"] = 0.0
         return str(frame.to_csv(index=False))
 
-    with pytest.raises(InvalidInput, match="positive values .* Got others in 'b1'"):
+    with pytest.raises(InvalidInput, match=r"positive values .* Got others in 'b1'"):
         read_counties(changed("variables.csv", zero))
 
 

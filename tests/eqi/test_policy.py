@@ -97,13 +97,13 @@ def test_what_cannot_be_asked(advisor: Advisor, counties: Counties) -> None:
     best = int(counties.category.index[counties.category == 0][0])
     with pytest.raises(InvalidInput, match="is in the best category already: nothing to improve"):
         advisor.advise([best], Ask())
-    with pytest.raises(InvalidInput, match="can improve by at most 3. Got 5: lower --improve"):
+    with pytest.raises(InvalidInput, match=r"can improve by at most 3. Got 5: lower --improve"):
         advisor.advise([LA], Ask(improve=5))
     with pytest.raises(InvalidInput, match="'consistent' must go with BayesACE or DAACE"):
         Ask(algorithm="FACE", consistent=True)
     with pytest.raises(InvalidInput, match="'algorithm' must be one of 'BayesACE'"):
         Ask(algorithm="Dijkstra")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="must name EPA's variables.*Got 'smog'"):
+    with pytest.raises(InvalidInput, match=r"must name EPA's variables.*Got 'smog'"):
         advisor.advise([LA], Ask(fixed=("smog",)))
     with pytest.raises(InvalidInput, match="Wachter needs the RealNVP: train it"):
         replace(advisor, flow=None).advise([LA], Ask(algorithm="Wachter"))

@@ -79,7 +79,7 @@ def test_records_of_other_models_are_not_mixed(
     fips = sample_counties(counties, 0)[:1]
     run_study(advisor, tmp_path, fips=fips, algorithms=("Wachter",))
     other = replace(advisor, min_posterior=0.8)
-    with pytest.raises(InvalidInput, match="belong to other models .* 'min_posterior'"):
+    with pytest.raises(InvalidInput, match=r"belong to other models .* 'min_posterior'"):
         run_study(other, tmp_path, fips=fips, algorithms=("Wachter",))
 
 

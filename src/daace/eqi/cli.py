@@ -111,16 +111,16 @@ def explain(
     choice: Any = algorithm
     if choice in ("FACE", "Wachter"):
         consistent = False
-    rules = (*(fixed or ()), *(UNSETTABLE if settable else ()))
+    counties = read_counties(data)
+    given = [name for name in UNSETTABLE if settable and name in counties.variables.index]
     ask = Ask(
         algorithm=choice,
         penalty=penalty,
         improve=improve,
         consistent=consistent,
         equity=equity,
-        fixed=rules,
+        fixed=(*(fixed or ()), *given),
     )
-    counties = read_counties(data)
     fips = counties.find(county)
     advisor = read_advisor(counties, models, min_posterior=min_posterior)
     recourse = advisor.advise([fips], ask)[0]
@@ -144,12 +144,16 @@ def study(
     few: Annotated[
         int, typer.Option(min=0, help="How many of them DAACE plans for too, minutes each.")
     ] = 0,
+    everywhere: Annotated[
+        bool,
+        typer.Option("--everywhere", help="Also plan for all counties, by BayesACE, for the maps."),
+    ] = False,
     data: Data = None,
 ) -> None:
     """Plan for many counties by every algorithm; stop and go on at any time."""
     from daace.eqi.data import read_counties
     from daace.eqi.fitting import read_advisor
-    from daace.eqi.run import run_study, sample_counties
+    from daace.eqi.run import run_atlas, run_study, sample_counties
 
     table = read_counties(data)
     advisor = read_advisor(table, models)
@@ -157,6 +161,8 @@ def study(
         done = run_study(
             advisor, out, fips=sample_counties(table, counties), few=few, progress=True
         )
+        if everywhere:
+            run_atlas(advisor, out, progress=True)
     except KeyboardInterrupt:
         _note(f"Stopped. What was planned is recorded in '{out}': the same command goes on.")
         raise typer.Exit(130) from None

@@ -46,7 +46,8 @@ class SlicedDensity(ConditionalDensity):
 
     Example:
         >>> from daace import GaussianMixture
-        >>> plane = GaussianMixture([1, 1], np.zeros((2, 2)), [np.eye(2), 2 * np.eye(2)], ["a", "b"])
+        >>> two = [np.eye(2), 2 * np.eye(2)]
+        >>> plane = GaussianMixture([1, 1], np.zeros((2, 2)), two, ["a", "b"])
         >>> A, b = np.array([[1.0], [0.5]]), np.array([0.0, 1.0])
         >>> line = SlicedDensity(plane, A, b, ("u",), Standardizer.identity(1), ([-9.0], [9.0]))
         >>> float(line.log_prob(np.array([[2.0]]))[0] == plane.log_prob(np.array([[2.0, 2.0]]))[0])
@@ -99,7 +100,7 @@ class SlicedDensity(ConditionalDensity):
             return self._sample_gaussians(self.base, n, rng, index)
         X, y = self.base.sample(n, rng=rng, label=label)
         nearest = np.linalg.lstsq(self.basis, (X - self.offset).T, rcond=None)[0].T
-        return nearest, y
+        return np.asarray(nearest, dtype=np.float64), y
 
     def _sample_gaussians(
         self,
@@ -162,7 +163,9 @@ def consistent_slice(
     mean, scale = density.standardizer_.mean, density.standardizer_.scale
     row = counties.table.X[counties.position(fips)]
     z = density.standardizer_.transform(row)
-    held = counties.transformed.loc[fips, counties.dropped]
+    held = dict(
+        zip(counties.dropped, counties.transformed.loc[fips, counties.dropped], strict=True)
+    )
     kept = [name for name in names if name not in INDICES]
     free = [name for name in kept if name not in set(fixed)]
     if not free:
@@ -176,10 +179,10 @@ def consistent_slice(
     for domain in DOMAINS:
         formula, i = counties.formulas.domains[domain], place[index_name(domain)]
         mine = [name for name in kept if counties.domain(name) == domain]
-        slopes = {name: formula.weights[name] * scale[place[name]] / scale[i] for name in mine}
-        constant = formula.intercept + float(formula.weights[held.index.intersection(
-            formula.weights.index)] @ held[held.index.intersection(formula.weights.index)])  # fmt: skip
-        constant += sum(formula.weights[name] * mean[place[name]] for name in mine)
+        weights: dict[str, float] = formula.weights.to_dict()  # type: ignore[assignment]
+        slopes = {name: weights[name] * scale[place[name]] / scale[i] for name in mine}
+        constant = formula.intercept + sum(w * held[v] for v, w in weights.items() if v in held)
+        constant += sum(weights[name] * mean[place[name]] for name in mine)
         constant = (constant - mean[i]) / scale[i]
         constant += sum(slopes[name] * z[place[name]] for name in mine if name not in free)
         offset[i] = constant

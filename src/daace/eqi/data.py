@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,7 +49,7 @@ LOGGED = "log-transformed"
 ALREADY_LOG = "Coliform_Proportion_ln"
 
 #: Where the dictionary's words cannot be meant, as the numbers show: what the numbers are. (The
-#: "median household income" of Los Angeles would be 3.2 million dollars: it has as many households.)
+#: "median household income" of Los Angeles is 3.2 million: it has so many households.)
 CORRECTED = {
     "HH_Inc": ("Number of households", "number"),
     "fatalities": ("Number of fatal car crashes", "number"),
@@ -159,13 +160,18 @@ class Counties:
         """Return transformed variables in EPA's units: the inverse of `transform`."""
         return _where_logged(transformed, self.variables["logged"], np.exp)
 
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        return {int(fips): row for row, fips in enumerate(self.places.index)}
+
     def position(self, fips: int) -> int:
         """Return the row of a county in `table`."""
-        return int(self.places.index.get_loc(fips))
+        return self._positions[fips]
 
     def label(self, fips: int) -> str:
         """Return a county as 'Los Angeles County, CA'."""
-        return f"{self.places.loc[fips, 'county']}, {self.places.loc[fips, 'state']}"
+        place: Any = self.places.loc[fips]
+        return f"{place['county']}, {place['state']}"
 
     def split(self, share: float, *, seed: int) -> tuple[IntArray, IntArray]:
         """Return the rows to learn from and those held out, as `Table.split` does."""
@@ -304,11 +310,13 @@ def find_folder(folder: str | os.PathLike[str] | None) -> Path:
     return place
 
 
-def _read_csv(path: Path, needed: Sequence[str], **options: str) -> pd.DataFrame:
+def _read_csv(path: Path, needed: Sequence[str], *, separator: str = ",") -> pd.DataFrame:
     try:
-        frame = pd.read_csv(path, **options)
+        frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig")
     except (ValueError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"'{path}' must be a table of text. It cannot be read: {error}.") from None
+        raise InvalidInput(
+            f"'{path}' must be a table of text. It cannot be read: {error}."
+        ) from None
     missing = [name for name in needed if name not in frame.columns]
     if missing:
         raise InvalidInput(
@@ -320,7 +328,7 @@ def _read_csv(path: Path, needed: Sequence[str], **options: str) -> pd.DataFrame
 
 def _describe(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Return domain, label, unit and logged of each variable, in the order of the table."""
-    dictionary = _read_csv(path, DICTIONARY_COLUMNS, sep=";", encoding="utf-8-sig")
+    dictionary = _read_csv(path, DICTIONARY_COLUMNS, separator=";")
     dictionary = dictionary[dictionary["Domain"].isin(list(DOMAINS))].fillna("")
     known = {_stem(name): row for name, row in zip(
         dictionary["Variable Name"], dictionary.to_dict("records"), strict=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,7 +117,8 @@ def check_findings(results: Results, network: LinearGaussianNetwork) -> list[Fin
         ),
     )
     return [
-        Finding(k, title, paper, tuple(parts())) for k, (title, paper, parts) in enumerate(checks, 1)
+        Finding(k, title, paper, tuple(parts()))
+        for k, (title, paper, parts) in enumerate(checks, 1)
     ]
 
 
@@ -125,7 +127,7 @@ def check_findings(results: Results, network: LinearGaussianNetwork) -> list[Fin
 
 def _signs(network: LinearGaussianNetwork) -> list[Part]:
     arcs = index_arcs(network)
-    effect = arcs[arcs["parent"] == "Category"].set_index("child")["effect"]
+    effect: Any = arcs[arcs["parent"] == "Category"].set_index("child")["effect"]
     ours = ", ".join(f"{c.removesuffix(' index')} {e:+.2f}" for c, e in effect.items())
     socio = effect.pop(f"{SOCIO} index")
     pair = {f"{SOCIO} index", "Built index"}
@@ -159,7 +161,7 @@ def _variables(network: LinearGaussianNetwork, counties: Counties) -> list[Part]
 
 def _city_and_country(results: Results) -> list[Part]:
     plans = results.select()
-    means = plans.groupby("rucc")[list(DOMAINS)].mean()
+    means: Any = plans.groupby("rucc")[list(DOMAINS)].mean()
     if not {1, 4} <= set(means.index):
         return [Part("metropolitan and rural counties", "none of one kind were planned for", None)]
     city, country = means.loc[1], means.loc[4]
@@ -175,7 +177,7 @@ def _city_and_country(results: Results) -> list[Part]:
 
 
 def _by_category(results: Results) -> list[Part]:
-    means = results.select().groupby("category")[list(DOMAINS)].mean()
+    means: Any = results.select().groupby("category")[list(DOMAINS)].mean()
     if len(means) < 3:
         return [Part("categories", "plans of fewer than three categories", None)]
     best, worst = means.iloc[0], means.iloc[-2:].mean()
@@ -217,7 +219,8 @@ def _most_changed(results: Results, network: LinearGaussianNetwork) -> list[Part
             Part("air: isophorone and cobalt among the first five",
                  ", ".join(names[v].removesuffix(" emissions") for v in tops["Air"].index),
                  wanted <= set(tops["Air"].index)),
-            Part("isophorone and cobalt are linked", "an arc joins them" if linked else "no arc", linked),
+            Part("isophorone and cobalt are linked",
+                 "an arc joins them" if linked else "no arc", linked),
         ]  # fmt: skip
     if homes <= known:
         parts.append(
@@ -236,22 +239,27 @@ def _cost(results: Results) -> list[Part]:
         both = found["BayesACE"].index.intersection(found["FACE"].index)
         ours, face = (found[a].loc[both, "cost"].astype(float) for a in ("BayesACE", "FACE"))
         wins = float((ours < face).mean())
-        sparse = {a: float(found[a]["path_sparsity"].median()) for a in ("BayesACE", "FACE", "Wachter")}
+        sparse = {
+            a: float(found[a]["path_sparsity"].median()) for a in ("BayesACE", "FACE", "Wachter")
+        }
         low = penalty <= PENALTY
-        cheaper = f"BayesACE cheaper for {wins:.0%} of {len(both)}, median ratio {(ours / face).median():.2g}"
+        ratio = float((ours / face).median())
+        cheaper = f"BayesACE cheaper for {wins:.0%} of {len(both)}, median ratio {ratio:.2g}"
         sizes = ", ".join(f"{a} {s:g}" for a, s in sparse.items())
         least = min(sparse, key=lambda a: sparse[a])
         parts += [
             Part(f"penalty {penalty:g}: {'BayesACE' if low else 'FACE'} cheaper", cheaper,
                  bool(wins > 0.5) if low else bool(wins < 0.5)),
             Part(f"penalty {penalty:g}: {'BayesACE' if low else 'Wachter'} sparsest",
-                 f"median features on the way: {sizes}", least == ("BayesACE" if low else "Wachter")),
+                 f"median features on the way: {sizes}",
+                 least == ("BayesACE" if low else "Wachter")),
         ]  # fmt: skip
     return parts or [Part("three algorithms", "not all have plans", None)]
 
 
 def _blind_spot(results: Results) -> list[Part]:
-    ours, other = results.select(), results.select("Wachter")
+    ours: Any = results.select()
+    other: Any = results.select("Wachter")
     both = ours.index.intersection(other.index)
     loss = ours.loc[both, SOCIO] < 0
     if not loss.any():
@@ -277,7 +285,7 @@ def county_changes(results: Results, fips: int, *, penalty: float = PENALTY) -> 
 
 
 def _new_york(results: Results) -> list[Part]:
-    frame = county_changes(results, 36061)
+    frame: Any = county_changes(results, 36061)
     if "BayesACE" not in frame.index:
         return [Part("New York", "no plan", None)]
     first = {a: frame.loc[a].idxmax() for a in frame.index}
@@ -288,7 +296,8 @@ def _new_york(results: Results) -> list[Part]:
         Part("sociodemographic loss, least by BayesACE", socio,
              bool((frame[SOCIO] < 0).all() and frame[SOCIO].idxmax() == "BayesACE")),
     ]  # fmt: skip
-    ours, face = results.select(), results.select("FACE")
+    ours: Any = results.select()
+    face: Any = results.select("FACE")
     if 36061 in ours.index and 36061 in face.index:
         a, b = ours.loc[36061], face.loc[36061]
         better = float(b["cost"]) < float(a["cost"]) and b["path_sparsity"] <= a["path_sparsity"]
@@ -301,22 +310,23 @@ def _new_york(results: Results) -> list[Part]:
 
 
 def _los_angeles(results: Results) -> list[Part]:
-    frame = county_changes(results, 6037)
+    frame: Any = county_changes(results, 6037)
     if "BayesACE" not in frame.index:
         return [Part("Los Angeles", "no plan", None)]
     ours = frame.loc["BayesACE"]
-    change = results.changes().loc[6037]
+    change: Any = results.changes().loc[6037]
     parts = [
         Part("water and built first", _list(ours.sort_values(ascending=False)),
              set(ours.nlargest(2).index) == {"Water", "Built"}),
-        Part("sociodemographic loss", ", ".join(f"{a} {_signed(x)}" for a, x in frame[SOCIO].items()),
+        Part("sociodemographic loss",
+             ", ".join(f"{a} {_signed(x)}" for a, x in frame[SOCIO].items()),
              bool(ours[SOCIO] < 0)),
     ]  # fmt: skip
     if "FACE" in frame.index:
         later = {
-            p: county_changes(results, 6037, penalty=p).loc["FACE", SOCIO]
+            p: float(results.select("FACE", penalty=p)[SOCIO][6037])
             for p in results.penalties()
-            if p > PENALTY and "FACE" in county_changes(results, 6037, penalty=p).index
+            if p > PENALTY and 6037 in results.select("FACE", penalty=p).index
         }
         text = ", ".join(f"at {p:g} {_signed(x)}" for p, x in later.items())
         parts.append(
@@ -333,7 +343,7 @@ def _los_angeles(results: Results) -> list[Part]:
 
 
 def _conejos(results: Results) -> list[Part]:
-    frame = county_changes(results, 8021)
+    frame: Any = county_changes(results, 8021)
     if "BayesACE" not in frame.index:
         return [Part("Conejos", "no plan", None)]
     ours = frame.loc["BayesACE"]
@@ -350,7 +360,7 @@ def _conejos(results: Results) -> list[Part]:
     if "Wachter" in frame.index:
         parts.append(Part("Wachter raises sociodemographic", _signed(frame.loc["Wachter", SOCIO]),
                           bool(frame.loc["Wachter", SOCIO] > 0)))  # fmt: skip
-    change = results.changes().loc[8021]
+    change: Any = results.changes().loc[8021]
     built = [v for v in results.counties.kept if results.counties.domain(v) == "Built"]
     wanted = {"PubTrans", "SecondaryRoadProportion"}
     if wanted <= set(built):

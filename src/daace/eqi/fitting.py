@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,12 +178,11 @@ def read_advisor(
             f"'--models' must be a folder of models. '{place}' has no {NETWORK}: make it with "
             f"'daace eqi fit --out {place}'."
         )
-    network = load(place / NETWORK).density
-    if not isinstance(network, LinearGaussianNetwork):
+    loaded = load(place / NETWORK).density
+    if not isinstance(loaded, LinearGaussianNetwork):
         raise InvalidInput(f"'{place / NETWORK}' must be a linear Gaussian network: fit it again.")
     if not (place / FLOW).is_file():
-        return Advisor(counties, network, min_posterior=min_posterior)
-    advisor = Advisor(counties, network, load(place / FLOW).density, min_posterior=min_posterior)
-    assert advisor.flow is not None
-    alpha = advisor.threshold(advisor.flow)
-    return Advisor(counties, network, advisor.flow, alpha, min_posterior)
+        return Advisor(counties, loaded, min_posterior=min_posterior)
+    flow = load(place / FLOW).density
+    advisor = Advisor(counties, loaded, flow, min_posterior=min_posterior)
+    return replace(advisor, min_log_prob=advisor.threshold(flow))

@@ -85,7 +85,9 @@ def broken_rules(network: LinearGaussianNetwork, domain_of: Mapping[str, str]) -
         'no arc class -> Air index'
     """
     arcs = network.arcs_
-    rules = [f"no arc class -> {index}" for index in INDICES if (network.target_, index) not in arcs]
+    rules = [
+        f"no arc class -> {index}" for index in INDICES if (network.target_, index) not in arcs
+    ]
     for parent, child in arcs:
         if child in INDICES:
             if parent != network.target_ and parent not in INDICES:
@@ -260,7 +262,9 @@ def model_correlations(network: LinearGaussianNetwork) -> FloatArray:
     within = np.einsum("kij,kj,klj->kil", lifts, network.variances_, lifts)
     centre = prior @ means
     apart = means - centre
-    covariance = np.einsum("k,kil->il", prior, within) + np.einsum("k,ki,kl->il", prior, apart, apart)
+    covariance = np.einsum("k,kil->il", prior, within) + np.einsum(
+        "k,ki,kl->il", prior, apart, apart
+    )
     sd = np.sqrt(np.diag(covariance))
     correlations: FloatArray = covariance / np.outer(sd, sd)
     return correlations
@@ -269,5 +273,3 @@ def model_correlations(network: LinearGaussianNetwork) -> FloatArray:
 def domains_of(counties: Counties) -> dict[str, str]:
     """Return the domain of each feature of the model."""
     return {feature: counties.domain(feature) for feature in counties.table.features}
-
-

@@ -40,6 +40,9 @@ UNSETTABLE = (
 #: held-out counties, and this probability of the target.
 PLAUSIBILITY, MIN_POSTERIOR = -0.25, 0.7
 
+#: How BayesACE plans.
+PLANNER = StraightOptimizer()
+
 #: Over the flow each look at the terrain takes milliseconds: DAACE plans with fewer.
 DAACE_PLANNER = StraightOptimizer(vertices=(0, 1), starts=2, time_limit=120.0)
 
@@ -101,7 +104,7 @@ class Recourse:
         waypoints: model-space states of all features, shape `(waypoints, n)`; the first is the
             county as it is, alone when nothing was found.
         cost: by the planner's own density and length.
-        seconds: of the search; shared by counties that were planned together.
+        seconds: of the search; an equal share where counties were planned together.
         notes: what the planner has to say.
     """
 
@@ -145,7 +148,7 @@ class Advisor:
     min_log_prob: float | None = None
     min_posterior: float = MIN_POSTERIOR
     scale: Literal["relative", "nll"] = "nll"
-    planner: StraightOptimizer = StraightOptimizer()
+    planner: StraightOptimizer = PLANNER
 
     def __post_init__(self) -> None:
         features = self.counties.table.features
@@ -249,9 +252,11 @@ class Advisor:
             )
             for code in fips
         }
+        clock = Clock()
         plans = self._solve(ask, [problems[c] for c in fips], [rngs[c] for c in fips])
+        share = clock.seconds / max(1, len(fips))
         return [
-            Recourse(code, ask, targets[code], p.status, p.waypoints, p.cost, p.seconds, p.notes)
+            Recourse(code, ask, targets[code], p.status, p.waypoints, p.cost, share, p.notes)
             for code, p in zip(fips, plans, strict=True)
         ]
 
@@ -319,7 +324,7 @@ class Advisor:
         )
 
     def _fixed(self, ask: Ask) -> tuple[str, ...]:
-        """Return the variables to fix that are in the model; those that are not are fixed anyway."""
+        """Return the variables to fix that the model has; those that it has not stay anyway."""
         known = set(self.counties.variables.index)
         unknown = [name for name in ask.fixed if name not in known]
         if unknown:
@@ -330,9 +335,7 @@ class Advisor:
 
     @cached_property
     def _face(self) -> Face:
-        return Face(
-            self.known_rows, graph="density", nodes=FACE_NODES, k=FACE_NEIGHBOURS
-        )
+        return Face(self.known_rows, graph="density", nodes=FACE_NODES, k=FACE_NEIGHBOURS)
 
     @cached_property
     def _wachter(self) -> Planner:
@@ -378,5 +381,3 @@ def category_of(counties: Counties, indices: pd.DataFrame) -> list[int]:
     """Return the category that five indices give, by EPA's formula, for each row."""
     overall = counties.formulas.overall(indices)
     return [int(k) for k in counties.formulas.category(overall)]
-
-

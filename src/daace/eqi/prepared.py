@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from daace.eqi.data import CATEGORIES, RUCC, Counties, index_name
@@ -18,7 +20,7 @@ def prepared_frame(counties: Counties) -> pd.DataFrame:
 
 def summary(counties: Counties) -> str:
     """Return in a few lines what was read, and how well the indices could be recomputed."""
-    by_rucc = counties.places["rucc"].value_counts().sort_index()
+    by_rucc: Any = counties.places["rucc"].value_counts().sort_index()
     kinds = ", ".join(f"{count:,} {RUCC[int(code)]}" for code, count in by_rucc.items())
     lines = [
         f"{len(counties):,} counties with an overall index ({kinds}); "
@@ -38,7 +40,7 @@ def summary(counties: Counties) -> str:
     lines.append(
         f"  {'overall':<16}  {counties.formulas.overall.correlation:.9f}   of the five indices"
     )
-    worse = [d for d, w in counties.formulas.overall.weights.items() if w < 0]
+    worse = [str(d) for d, w in counties.formulas.overall.weights.items() if w < 0]
     if worse:
         lines.append(
             f"Beware: a better {' and '.join(worse)} index makes the overall index worse, by "

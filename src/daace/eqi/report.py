@@ -119,17 +119,12 @@ def draw_maps(results: Results, path: Path) -> dict[str, tuple[str, Plot]]:
     from daace.eqi.figures.maps import CATEGORY_COLOURS, DOMAIN_COLOURS, county_map
 
     counties, outlines = results.counties, read_outlines(path)
-    mode = "consistent" if len(results.select(mode="consistent")) else "free"
-    plans = results.select(mode=mode)
+    after, better = results.after
     shades: dict[object, str] = dict(enumerate(CATEGORY_COLOURS))
     names: dict[object, str] = {k: f"{k} {name}" for k, name in enumerate(CATEGORIES)}
-    after = plans["category_recomputed"].astype(int)
-    first = pd.Series(
-        {fips: row[[f"{d} (real)" for d in DOMAINS]].astype(float).idxmax().removesuffix(" (real)")
-         for fips, row in plans.iterrows()}, dtype=object,
-    )  # fmt: skip
-    domains: dict[object, str] = dict(DOMAIN_COLOURS)
-    grey = "not among the counties of the study"
+    first = {fips: str(domain) for fips, domain in better.idxmax(axis=1).items()}
+    domains: dict[object, str] = dict(DOMAIN_COLOURS.items())
+    grey = "no plan: already best or very good, or not in the study"
     return {
         "map-now": (
             "Category of every county now: 0 is the best 5%, 6 the worst 5%.",
@@ -137,14 +132,14 @@ def draw_maps(results: Results, path: Path) -> dict[str, tuple[str, Plot]]:
                        title="Environmental quality now", empty="no overall index"),
         ),
         "map-after": (
-            "Category that EPA's formulas give at the end of each plan (BayesACE, penalty "
-            f"{PENALTY:g}, {mode}).",
+            "Category that EPA's formulas give, from all variables, at the end of a consistent "
+            f"plan by BayesACE at penalty {PENALTY:g} that aims two categories higher.",
             county_map(outlines, _plain(after), shades, labels=names,
                        title="Environmental quality at the end of the plan", empty=grey),
         ),
         "map-domain": (
             "The domain whose index, recomputed from the variables, rises most in the plan.",
-            county_map(outlines, _plain(first), domains, labels={d: d for d in domains},
+            county_map(outlines, _plain(first), domains, labels={d: str(d) for d in domains},
                        title="Main domain to act on", empty=grey),
         ),
     }  # fmt: skip
@@ -161,7 +156,7 @@ def draw_figures(results: Results, network: LinearGaussianNetwork) -> dict[str, 
     from daace.eqi.figures.networks import domain_networks, index_network
 
     counties = results.counties
-    labels = counties.variables["label"].to_dict()
+    labels = {str(v): str(x) for v, x in counties.variables["label"].items()}
     plans = results.select()
     figures: dict[str, tuple[str, Plot]] = {
         "index-network": (
@@ -181,7 +176,10 @@ def draw_figures(results: Results, network: LinearGaussianNetwork) -> dict[str, 
     ):  # fmt: skip
         groups = plans.groupby(column)
         means = groups[list(DOMAINS)].mean()
-        words = [rucc_name(int(k)) if name == "rucc" else f"{k} {CATEGORIES[int(k)]}" for k in means.index]
+        words = [
+            rucc_name(int(k)) if name == "rucc" else f"{k} {CATEGORIES[int(k)]}"
+            for k in means.index
+        ]
         counts = dict(zip(words, groups.size(), strict=True))
         figures[f"changes-{name}"] = (
             f"Mean change of each domain index by {xlabel}; BayesACE, penalty {PENALTY:g}.",
@@ -229,12 +227,12 @@ def _most_correlated(
 
 def _domain_parts(
     network: LinearGaussianNetwork, counties: Counties, chosen: Mapping[str, Sequence[str]]
-) -> dict[str, tuple[Sequence[str], pd.DataFrame, Mapping[str, str]]]:
+) -> dict[str, tuple[list[str], pd.DataFrame, dict[str, str]]]:
     """Return nodes, arcs and labels of one network per domain, in the sense "high = good"."""
     arcs = signed_arcs(network).rename(columns={"coefficient": "effect"})
     flips = arcs["parent"].isin(INDICES) ^ arcs["child"].isin(INDICES)
     arcs = arcs.assign(effect=np.where(flips, -arcs["effect"], arcs["effect"]))
-    labels = {v: _short(text) for v, text in counties.variables["label"].items()}
+    labels = {str(v): _short(x) for v, x in counties.variables["label"].items()}
     parts = {}
     for domain, names in chosen.items():
         index = index_name(domain)
@@ -264,7 +262,9 @@ def _measures(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
             continue
         common = set.intersection(*(set(f.index) for f in found.values()))
         for label, column in columns.items():
-            values = {a: f.loc[sorted(common), column].astype(float).tolist() for a, f in found.items()}
+            values = {
+                a: f.loc[sorted(common), column].astype(float).tolist() for a, f in found.items()
+            }
             panels.setdefault(label, {})[f"{penalty:g}"] = values
     return panels
 
@@ -291,10 +291,9 @@ def _summary(results: Results) -> str:
                 str(algorithm), str(mode), f"{penalty:g}", str(len(mine)),
                 f"{len(found) / len(mine):.0%}",
                 ", ".join(f"{n} {status}" for status, n in why.items()) or "-",
-                f"{mine['seconds'].median():.2g}",
             )
         )  # fmt: skip
-    head = ("algorithm", "rules", "penalty", "asked", "found", "why not", "seconds (median)")
+    head = ("algorithm", "rules", "penalty", "asked", "found", "why not")
     return f'<dl class="cards">{shown}</dl>' + _table(head, rows)
 
 
@@ -335,7 +334,9 @@ def _maps(maps: Mapping[str, tuple[str, Plot]]) -> str:
             '<h2>Maps</h2><p class="note">No map file was given: pass --map with county outlines '
             "(us-atlas, counties-albers-10m.json).</p>"
         )
-    return "<h2>Maps</h2>" + "\n".join(_image(text, plot, svg=False) for text, plot in maps.values())
+    return "<h2>Maps</h2>" + "\n".join(
+        _image(text, plot, svg=False) for text, plot in maps.values()
+    )
 
 
 def _pictures(figures: Mapping[str, tuple[str, Plot]]) -> str:
@@ -448,7 +449,7 @@ def _groups(results: Results, by: str, title: str) -> str:
             )
         )
     head = (
-        title, "counties", "found", "cost (median)", "L2 (median)", "price of equity (median ratio)",
+        title, "counties", "found", "cost (median)", "L2 (median)", "price of equity",
     )  # fmt: skip
     return _table(head, rows)
 
@@ -539,5 +540,5 @@ def _size(value: float) -> str:
     return f"{value:.2f}" if value >= 0.005 else f"{value:.0e}"
 
 
-def _plain(series: pd.Series) -> dict[int, object]:
-    return {int(fips): value for fips, value in series.to_dict().items()}
+def _plain(series: Any) -> dict[int, object]:
+    return {int(fips): value for fips, value in series.items()}

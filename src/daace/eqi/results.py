@@ -14,7 +14,7 @@ import pandas as pd
 
 from daace._typing import FloatArray
 from daace.eqi.data import DOMAINS, INDICES, Counties
-from daace.eqi.run import PENALTY, RECORDS
+from daace.eqi.run import ATLAS, PENALTY, RECORDS
 from daace.exceptions import InvalidInput
 from daace.study.records import read_compact, read_records, write_compact
 
@@ -90,6 +90,23 @@ class Results:
         frame[list(INDICES)] *= -1
         return frame
 
+    @cached_property
+    def after(self) -> tuple[pd.Series, pd.DataFrame]:
+        """Category at the end of consistent plans, and the real change of each index.
+
+        Of every county where an atlas was made, of the study's counties otherwise; both as EPA's
+        formulas give them from all variables, by FIPS code, high = good.
+        """
+        atlas = [r for r in self.records if r["kind"] == "atlas" and r["found"]]
+        if atlas:
+            index = [int(r["fips"]) for r in atlas]
+            better = [np.array(r["before"]) - np.array(r["recomputed"]) for r in atlas]
+            category = pd.Series([int(r["category_recomputed"]) for r in atlas], index=index)
+            return category, pd.DataFrame(better, index=index, columns=list(DOMAINS))
+        plans = self.select(mode="consistent")
+        real = plans[[f"{d} (real)" for d in DOMAINS]].astype(float).set_axis(list(DOMAINS), axis=1)
+        return plans["category_recomputed"].astype(int), real
+
     @property
     def thresholds(self) -> tuple[float, float]:
         """Smallest log p and smallest probability of the target that were asked for."""
@@ -99,7 +116,9 @@ class Results:
     def algorithms(self, penalty: float = PENALTY) -> list[str]:
         """Return the algorithms with plans at a penalty, in a fixed order."""
         plans = self.plans
-        have = set(plans.loc[(plans["penalty"] == penalty) & (plans["mode"] == "free"), "algorithm"])
+        have = set(
+            plans.loc[(plans["penalty"] == penalty) & (plans["mode"] == "free"), "algorithm"]
+        )
         return [name for name in ("BayesACE", "DAACE", "FACE", "Wachter") if name in have]
 
     def penalties(self) -> list[float]:
@@ -121,6 +140,8 @@ def read_results(counties: Counties, source: str | os.PathLike[str]) -> Results:
     place = Path(source)
     if place.is_dir():
         records = read_records(place / RECORDS)
+        if (place / ATLAS).exists():
+            records |= read_records(place / ATLAS)
     elif place.is_file():
         records = read_compact(place)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,15 @@ from daace.data.table import quote
 from daace.eqi.data import Counties
 from daace.eqi.measures import measure
 from daace.eqi.model import HELD_OUT, SPLIT_SEED
-from daace.eqi.policy import Advisor, Ask
+from daace.eqi.policy import (
+    Advisor,
+    Ask,
+    Recourse,
+    category_of,
+    recomputed_indices,
+    transformed_path,
+)
+from daace.eqi.straight import StraightOptimizer
 from daace.exceptions import InvalidInput
 from daace.study.records import RecordFile
 
@@ -33,7 +41,10 @@ SAMPLE, WORST_ENOUGH = 150, 2
 #: Counties planned together: what a stop costs at most.
 CHUNK = 16
 
-RECORDS = "records.jsonl"
+RECORDS, ATLAS = "records.jsonl", "atlas.jsonl"
+
+#: For thousands of counties: one vertex at most, from two straight lines.
+ATLAS_PLANNER = StraightOptimizer(vertices=(0, 1), starts=2)
 
 
 @dataclass(frozen=True)
@@ -141,6 +152,55 @@ def run_study(
     return Outcome(asked, have + new, new)
 
 
+def run_atlas(
+    advisor: Advisor, folder: str | os.PathLike[str], *, improve: int = 2, progress: bool = False
+) -> Outcome:
+    """Plan for every county that can improve so much: BayesACE, consistent; for the maps.
+
+    Light records in `atlas.jsonl`: how each ended, and the indices before and after. The same call
+    goes on where it stopped.
+
+    Args:
+        advisor: with the network.
+        folder: of the records; made when it is not there.
+        improve: by how many categories.
+        progress: show a bar on stderr, if that is a terminal.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    quick = replace(advisor, planner=ATLAS_PLANNER)
+    ask = Ask(penalty=PENALTY, improve=improve, consistent=True)
+    category = advisor.counties.category
+    able = [int(code) for code in category.index[category >= improve]]
+    with RecordFile(place / ATLAS) as file:
+        waiting = [code for code in able if f"atlas/{record_key(code, ask)}" not in file.records]
+        with Bar("Atlas", len(able), done=len(able) - len(waiting), shown=progress) as bar:
+            for code in waiting:
+                file.append([_atlas_record(quick, quick.advise([code], ask)[0])])
+                bar.advance(advisor.counties.label(code))
+        return Outcome(len(able), len(able), len(waiting))
+
+
+def _atlas_record(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "key": f"atlas/{record_key(recourse.fips, recourse.ask)}",
+        "kind": "atlas",
+        "fips": recourse.fips,
+        "target": recourse.target,
+        "status": str(recourse.status),
+        "found": recourse.found,
+    }
+    if recourse.found:
+        _, variables = transformed_path(advisor.counties, advisor.network, recourse)
+        indices = recomputed_indices(advisor.counties, variables)
+        record |= {
+            "before": indices.iloc[0].tolist(),
+            "recomputed": indices.iloc[-1].tolist(),
+            "category_recomputed": category_of(advisor.counties, indices.iloc[-1:])[0],
+        }
+    return record
+
+
 def record_key(fips: int, ask: Ask) -> str:
     """Return the name of a plan among the records.
 
@@ -161,7 +221,7 @@ def _open_batches(asks: list[tuple[Ask, list[int]]], file: RecordFile) -> Iterat
             yield Batch(ask, tuple(open_codes[begin : begin + size]))
 
 
-def _answer(advisor: Advisor, recourse: Any) -> dict[str, Any]:
+def _answer(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
     assert advisor.flow is not None
     own = advisor.density(recourse.ask.algorithm)
     record = measure(
@@ -198,6 +258,6 @@ def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
     ]
     if differ:
         raise InvalidInput(
-            f"The records in '{file.path}' belong to other models (they differ in {quote(differ)}): "
-            "choose another --out, or the models they were made with."
+            f"The records in '{file.path}' belong to other models (they differ in "
+            f"{quote(differ)}): choose another --out, or the models they were made with."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,9 @@ def describe(advisor: Advisor, recourse: Recourse, *, most: int = 8) -> str:
     lines += [f"  {sentence(row)}" for _, row in large.head(most).iterrows()]
     rest = len(large) - most
     if rest > 0:
-        lines.append(f"  and {rest} smaller changes, each below {large['sd'].abs().iloc[most]:.1f} sd")
+        lines.append(
+            f"  and {rest} smaller changes, each below {large['sd'].abs().iloc[most]:.1f} sd"
+        )
     steps = len(recourse.waypoints) - 1
     if steps > 1:
         lines += ["", f"In {steps} steps, the largest changes of each:"]
@@ -130,8 +133,8 @@ def lower_first(label: str) -> str:
     """Return a label as it stands within a sentence; names and abbreviations keep their capital.
 
     Example:
-        >>> lower_first("Isophorone emissions"), lower_first("PM10"), lower_first("All NPDES permits")
-        ('isophorone emissions', 'PM10', 'all NPDES permits')
+        >>> lower_first("Isophorone emissions"), lower_first("PM10")
+        ('isophorone emissions', 'PM10')
     """
     return label[0].lower() + label[1:] if label[1:2].islower() else label
 
@@ -148,7 +151,8 @@ def category_name(category: int) -> str:
 
 def _opening(counties: Counties, recourse: Recourse) -> list[str]:
     now = int(counties.category[recourse.fips])
-    kind = RUCC[int(counties.places.loc[recourse.fips, "rucc"])]
+    place: Any = counties.places.loc[recourse.fips]
+    kind = RUCC[int(place["rucc"])]
     rules = {
         "free": "",
         "equity": " No domain index may get worse.",
@@ -181,7 +185,11 @@ def _indices(counties: Counties, density: ConditionalDensity, recourse: Recourse
     lines = ["Indices, in standard deviations over the counties; high is good:"]
     width = max(map(len, DOMAINS))
     for domain in DOMAINS:
-        begin, end, real = -planned[domain].iloc[0], -planned[domain].iloc[-1], -again[domain].iloc[-1]
+        begin, end, real = (
+            -planned[domain].iloc[0],
+            -planned[domain].iloc[-1],
+            -again[domain].iloc[-1],
+        )
         note = "" if abs(end - real) < 0.005 else f"   but its variables give {real:+.2f}"
         lines.append(f"  {domain:<{width}}  {begin:+.2f} -> {end:+.2f}  ({end - begin:+.2f}){note}")
     category = category_of(counties, again.iloc[-1:])[0]

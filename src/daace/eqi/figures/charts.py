@@ -8,9 +8,10 @@ from textwrap import shorten
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from daace.eqi.figures.maps import DOMAIN_COLOURS
-from daace.explain.plots import INK, QUIET, Plot
+from daace.explain.plots import INK, Plot
 
 #: Of the algorithms, as Okabe and Ito's.
 ALGORITHM_COLOURS = {
@@ -47,17 +48,15 @@ def changes_by_group(
     return figure
 
 
-def most_changed(
-    tops: Mapping[str, pd.Series], labels: Mapping[str, str], *, title: str
-) -> Plot:
-    """Draw the variables that change most in each domain, by mean size; the mean as a mark.
+def most_changed(tops: Mapping[str, pd.Series], labels: Mapping[str, str], *, title: str) -> Plot:
+    """Draw the variables that change most in each domain, by the mean size of the change.
 
     Args:
         tops: by domain: mean absolute change in sd, by variable.
         labels: of the variables.
         title: what is shown.
     """
-    rows = [(domain, name, size) for domain, top in tops.items() for name, size in top.items()]
+    rows = [(domain, str(name), size) for domain, top in tops.items() for name, size in top.items()]
     figure = Plot(figsize=(8.8, 0.9 + 0.27 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
     names = [shorten(labels[name], 62, placeholder=" ...") for _, name, _ in rows]
@@ -70,16 +69,11 @@ def most_changed(
     axes.margins(y=0.01)
     _finish(axes, xlabel="mean size of the change, in sd of the variable")
     axes.set_title(title, fontsize=11, color=INK)
-    handles = [(domain, DOMAIN_COLOURS[domain]) for domain in tops]
-    for domain, colour in handles:
-        axes.barh([], [], color=colour, label=domain)
-    figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    _legend(figure, {domain: DOMAIN_COLOURS[domain] for domain in tops})
     return figure
 
 
-def counties_by_algorithm(
-    changes: Mapping[str, pd.DataFrame], *, title: str
-) -> Plot:
+def counties_by_algorithm(changes: Mapping[str, pd.DataFrame], *, title: str) -> Plot:
     """Draw, county by county, what each algorithm does to the five indices.
 
     Args:
@@ -137,43 +131,13 @@ def measures_by_algorithm(
             axes.set_yscale("log")
         _finish(axes, xlabel="", ylabel=measure)
     names = list(next(iter(next(iter(panels.values())).values())))
-    for name in names:
-        grid[0].bar([], [], color=ALGORITHM_COLOURS[name], label=name)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    _legend(figure, {name: ALGORITHM_COLOURS[name] for name in names})
     return figure
 
 
-def box_rows(
-    values: Mapping[str, Sequence[float]], *, xlabel: str, colour: str, reference: float | None = None,
-    log: bool = False,
-) -> Plot:  # fmt: skip
-    """Draw one box per name: quartiles, whiskers to the 5th and 95th percentile.
-
-    Args:
-        values: by name; the first on top.
-        xlabel: what is measured.
-        colour: of the boxes.
-        reference: where to draw a line.
-        log: logarithmic axis.
-    """
-    figure = Plot(figsize=(7.6, 0.9 + 0.42 * len(values)), layout="constrained")
-    axes = figure.add_subplot()
-    drawn = axes.boxplot(
-        [list(v) for v in values.values()], orientation="horizontal", whis=(5, 95),
-        showfliers=False, widths=0.6, patch_artist=True,
-        medianprops={"color": INK, "linewidth": 1.6},
-    )  # fmt: skip
-    for box in drawn["boxes"]:
-        box.set(facecolor=colour, alpha=0.75, edgecolor=INK)
-    labels = [f"{name}  ({len(v)})" for name, v in values.items()]
-    axes.set_yticks(range(1, len(values) + 1), labels)
-    axes.invert_yaxis()
-    if log:
-        axes.set_xscale("log")
-    if reference is not None:
-        axes.axvline(reference, color=QUIET, lw=1, ls="--")
-    _finish(axes, xlabel=xlabel)
-    return figure
+def _legend(figure: Plot, colours: Mapping[str, str]) -> None:
+    handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
 
 
 def _finish(axes: Axes, *, xlabel: str, ylabel: str = "") -> None:

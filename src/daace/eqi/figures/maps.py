@@ -57,7 +57,7 @@ def county_map(
     (left, low), (right, high) = points.min(axis=0), points.max(axis=0)
     axes.set(xlim=(left - 5, right + 5), ylim=(high + 5, low - 5), aspect="equal")
     axes.axis("off")
-    axes.set_title(title, fontsize=12)
+    figure.suptitle(title, fontsize=12)
     shown = [value for value in colours if value in set(values.values())]
     handles = [Patch(color=colours[value], label=labels[value]) for value in shown]
     if EMPTY in shades:

@@ -31,7 +31,9 @@ def index_network(arcs: pd.DataFrame) -> Plot:
     return figure
 
 
-def domain_networks(parts: Mapping[str, tuple[Sequence[str], pd.DataFrame, Mapping[str, str]]]) -> Plot:
+def domain_networks(
+    parts: Mapping[str, tuple[list[str], pd.DataFrame, dict[str, str]]],
+) -> Plot:
     """Draw a network per domain: its index and some variables.
 
     Args:
@@ -74,7 +76,7 @@ def draw_circle(
         colour, line = (GREEN, "-") if effect > 0 else (RED, (0, (4, 1.5)))
         width = 0.8 + 2.6 * abs(effect) / largest
         axes.annotate(
-            "", xy=end, xytext=begin,
+            "", xy=tuple(end), xytext=tuple(begin),
             arrowprops={
                 "arrowstyle": "-|>,head_length=0.5,head_width=0.25", "color": colour,
                 "linewidth": width, "linestyle": line, "shrinkA": 22, "shrinkB": 24,
@@ -85,14 +87,16 @@ def draw_circle(
             across = np.array([begin[1] - end[1], end[0] - begin[0]])
             middle = begin + 0.42 * (end - begin) - 0.055 * across
             axes.text(
-                *middle, f"{effect:+.2f}", fontsize=8, color=colour, ha="center", va="center",
+                middle[0], middle[1], f"{effect:+.2f}", fontsize=8, color=colour, ha="center",
+                va="center",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.9},
             )  # fmt: skip
     for number, name in enumerate(names):
-        text = fill(labels[name], 16)
+        text = fill(labels[name], 17, break_long_words=False)
         axes.text(
-            *place[name], text, ha="center", va="center", fontsize=9 if values else 7.5,
-            color=INK, fontweight="bold" if number == 0 else "normal",
+            place[name][0], place[name][1], text, ha="center", va="center",
+            fontsize=9 if values else 7.5, color=INK,
+            fontweight="bold" if number == 0 else "normal",
             bbox={
                 "boxstyle": "round,pad=0.35", "edgecolor": "#777777", "linewidth": 0.9,
                 "facecolor": "#E8EEF7" if number == 0 else "white",
@@ -105,6 +109,13 @@ def draw_circle(
 def _legend(figure: Plot) -> None:
     handles = [
         Line2D([], [], color=GREEN, lw=2, label="positive: they rise together"),
-        Line2D([], [], color=RED, lw=2, ls=(0, (4, 1.5)), label="negative: one falls as the other rises"),
+        Line2D(
+            [],
+            [],
+            color=RED,
+            lw=2,
+            ls=(0, (4, 1.5)),
+            label="negative: one falls as the other rises",
+        ),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
