@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import same_color
 
 from daace.eqi.data import DOMAINS, Counties
+from daace.eqi.figures.maps import CATEGORY_COLOURS
 from daace.eqi.figures.networks import index_network
 from daace.eqi.findings import AGREES, DIFFERS, IN_PART, OPEN, Finding, Part, check_findings
 from daace.eqi.fitting import fit_models, read_advisor, read_performance
 from daace.eqi.policy import Advisor
-from daace.eqi.report import write_report
+from daace.eqi.report import draw_maps, write_report
 from daace.eqi.results import Results, read_results
 from daace.eqi.run import run_atlas, run_study, sample_counties
 from daace.exceptions import InvalidInput
@@ -36,7 +38,7 @@ def run(
 ) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("run")
     advisor = read_advisor(counties, models)
-    run_study(advisor, folder, fips=sample_counties(counties, 5))
+    run_study(advisor, folder, fips=sample_counties(counties, 2))
     return folder
 
 
@@ -46,33 +48,36 @@ def results(counties: Counties, run: Path) -> Results:
 
 
 def test_the_page_holds_everything(
-    counties: Counties, run: Path, models: Path, map_file: Path, tmp_path: Path
+    counties: Counties, run: Path, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = write_report(counties, run, models, tmp_path / "report", outlines=map_file)
+    monkeypatch.delenv("DAACE_DATA", raising=False)
+    page = write_report(counties, run, models, tmp_path)
     text = page.read_text(encoding="utf-8")
     assert "The network is not a causal model." in text
     for number in range(1, 11):
         assert f"<h3>{number}. " in text
-    assert text.count("data:image/png;base64,") == 3  # the maps
     assert text.count("data:image/svg+xml;base64,") == 8
+    assert "pass --map with county outlines" in text
     assert "http" not in text.replace("http-equiv", "")  # nothing is loaded from elsewhere
     assert "Are the plans real?" in text
     assert "What equity costs" in text
-    # The compact record gives the same page.
-    again = write_report(
-        counties, tmp_path / "report" / "records.gz", models, tmp_path / "again", outlines=map_file
+    # The compact record beside it says the same.
+    network = read_advisor(counties, models).network
+    whole, compact = (
+        check_findings(read_results(counties, source), network)
+        for source in (run, tmp_path / "records.gz")
     )
-    findings = text[text.index("The paper's findings") : text.index("<h2>Maps")]
-    other = again.read_text(encoding="utf-8")
-    assert findings == other[other.index("The paper's findings") : other.index("<h2>Maps")]
+    assert whole == compact
 
 
-def test_without_a_map_the_page_says_how_to_get_one(
-    counties: Counties, run: Path, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DAACE_DATA", raising=False)
-    text = write_report(counties, run, models, tmp_path).read_text(encoding="utf-8")
-    assert "pass --map with county outlines" in text
+def test_maps_colour_the_counties(results: Results, map_file: Path) -> None:
+    maps = draw_maps(results, map_file)
+    assert list(maps) == ["map-now", "map-after", "map-domain"]
+    (axes,) = maps["map-now"][1].axes
+    colours = axes.collections[0].get_facecolor()
+    assert len(colours) == 3  # two outlines, one of them under two codes
+    assert same_color(colours[0], CATEGORY_COLOURS[3])  # Los Angeles
+    assert same_color(colours[1], "#ECECEC")  # not a county of the table
 
 
 def test_results_have_the_sense_high_is_good(results: Results, counties: Counties) -> None:
@@ -159,8 +164,6 @@ def test_records_that_are_none(counties: Counties, run: Path, tmp_path: Path) ->
 
 
 def test_green_is_positive() -> None:
-    from matplotlib.colors import same_color
-
     arcs = pd.DataFrame(
         [("Category", "Air index", 0.5), ("Category", "Land index", -0.5)],
         columns=["parent", "child", "effect"],

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from daace._files import check_writable, write_atomically
+from daace._progress import Bar
 from daace.exceptions import InvalidInput
 
 app = typer.Typer(
@@ -81,7 +82,8 @@ def explain(
         bool, typer.Option("--equity", help="No domain index may get worse on the way.")
     ] = False,
     settable: Annotated[
-        bool, typer.Option("--settable", help="Fix what a county cannot set: weather, rock, votes.")
+        bool,
+        typer.Option("--settable", help="Fix what a county cannot set: weather, rock, people."),
     ] = False,
     fixed: Annotated[
         list[str] | None, typer.Option(help="Variable that must not change; repeatable.")
@@ -111,19 +113,22 @@ def explain(
     choice: Any = algorithm
     if choice in ("FACE", "Wachter"):
         consistent = False
-    counties = read_counties(data)
-    given = [name for name in UNSETTABLE if settable and name in counties.variables.index]
-    ask = Ask(
-        algorithm=choice,
-        penalty=penalty,
-        improve=improve,
-        consistent=consistent,
-        equity=equity,
-        fixed=(*(fixed or ()), *given),
-    )
-    fips = counties.find(county)
-    advisor = read_advisor(counties, models, min_posterior=min_posterior)
-    recourse = advisor.advise([fips], ask)[0]
+    with Bar("Looking for a way", 3) as bar:
+        counties = read_counties(data)
+        given = [name for name in UNSETTABLE if settable and name in counties.variables.index]
+        ask = Ask(
+            algorithm=choice,
+            penalty=penalty,
+            improve=improve,
+            consistent=consistent,
+            equity=equity,
+            fixed=(*(fixed or ()), *given),
+        )
+        fips = counties.find(county)
+        bar.advance("the density")
+        advisor = read_advisor(counties, models, min_posterior=min_posterior)
+        bar.advance("the plan")
+        recourse = advisor.advise([fips], ask)[0]
     if json == "-":
         typer.echo(to_json(advisor, recourse))
     else:
@@ -155,8 +160,9 @@ def study(
     from daace.eqi.fitting import read_advisor
     from daace.eqi.run import run_atlas, run_study, sample_counties
 
-    table = read_counties(data)
-    advisor = read_advisor(table, models)
+    with Bar("Reading counties and models", None):
+        table = read_counties(data)
+        advisor = read_advisor(table, models)
     try:
         done = run_study(
             advisor, out, fips=sample_counties(table, counties), few=few, progress=True
@@ -194,7 +200,8 @@ def report(
     if out is None and not records.is_dir():
         raise InvalidInput("'--out' must be given where RECORDS is a compact record.")
     folder = out or records / "report"
-    page = write_report(read_counties(data), records, models, folder, outlines=map_file)
+    with Bar("Drawing maps and figures", None):
+        page = write_report(read_counties(data), records, models, folder, outlines=map_file)
     _note(f"Page: {page}")
 
 

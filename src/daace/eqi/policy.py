@@ -30,10 +30,10 @@ from daace.planners.wachter import Wachter
 Algorithm: TypeAlias = Literal["BayesACE", "DAACE", "FACE", "Wachter"]
 ALGORITHMS = ("BayesACE", "DAACE", "FACE", "Wachter")
 
-#: What a county cannot set: weather, what falls from the sky, rock, and how people vote.
+#: What a county cannot set: weather, what falls from the sky, rock, its people and their votes.
 UNSETTABLE = (
     "Radon", "AvgOfD3_ave", "CaAve", "Kave", "NO3Ave", "ClAve", "SO4Ave", "HgAve", "W_ALPHA",
-    "DEMO2008",
+    "DEMO2008", "HH_Inc",
 )  # fmt: skip
 
 #: The paper's thresholds: log p at least the mean minus a quarter of a standard deviation over the

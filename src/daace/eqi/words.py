@@ -194,7 +194,8 @@ def _indices(counties: Counties, density: ConditionalDensity, recourse: Recourse
         lines.append(f"  {domain:<{width}}  {begin:+.2f} -> {end:+.2f}  ({end - begin:+.2f}){note}")
     category = category_of(counties, again.iloc[-1:])[0]
     reached = "which is the target" if category == recourse.target else (
-        "better than the target" if category < recourse.target else "short of the target"
+        "better than the target" if category < recourse.target
+        else "short of the target: the model errs, and a higher --min-posterior leaves more margin"
     )  # fmt: skip
     lines.append(
         f"By EPA's own formulas the end is in category {category_name(category)}, {reached}."
