@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 MORE_STYLE = """
 .daace { max-width: 72rem; }
 .daace td, .daace th { vertical-align: top; }
+.daace td:first-child, .daace th:first-child { overflow-wrap: normal; }
 .daace .words td, .daace .words th { text-align: left; }
 .daace .words td:last-child { white-space: nowrap; }
 .daace .holds { color: #00664B; font-weight: 600; }
@@ -48,6 +50,7 @@ MORE_STYLE = """
 """
 
 COMPACT = "records.gz"
+MAP_DPI = 105
 
 #: Plan modes with their names on the page.
 MODES = ("free", "equity", "consistent", "consistent equity")
@@ -120,6 +123,7 @@ def draw_maps(results: Results, path: Path) -> dict[str, tuple[str, Plot]]:
 
     counties, outlines = results.counties, read_outlines(path)
     after, better = results.after
+    count = f"{len(after):,} counties"
     shades: dict[object, str] = dict(enumerate(CATEGORY_COLOURS))
     names: dict[object, str] = {k: f"{k} {name}" for k, name in enumerate(CATEGORIES)}
     first = {fips: str(domain) for fips, domain in better.idxmax(axis=1).items()}
@@ -133,7 +137,7 @@ def draw_maps(results: Results, path: Path) -> dict[str, tuple[str, Plot]]:
         ),
         "map-after": (
             "Category that EPA's formulas give, from all variables, at the end of a consistent "
-            f"plan by BayesACE at penalty {PENALTY:g} that aims two categories higher.",
+            f"plan by BayesACE at penalty {PENALTY:g} that aims two categories higher; {count}.",
             county_map(outlines, _plain(after), shades, labels=names,
                        title="Environmental quality at the end of the plan", empty=grey),
         ),
@@ -283,7 +287,7 @@ def _summary(results: Results) -> str:
     ]
     shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{b}</dd></div>" for a, b in cards)
     rows = []
-    for (algorithm, mode, penalty), mine in plans.groupby(["algorithm", "mode", "penalty"]):
+    for (algorithm, mode, penalty), mine in _ways(plans):
         found = mine[mine["found"].astype(bool)]
         why = mine.loc[~mine["found"].astype(bool), "status"].value_counts()
         rows.append(
@@ -344,8 +348,11 @@ def _pictures(figures: Mapping[str, tuple[str, Plot]]) -> str:
 
 
 def _image(text: str, plot: Plot, *, svg: bool) -> str:
-    kind, data = ("svg+xml", plot.to_svg()) if svg else ("png", plot._repr_png_())
-    source = base64.b64encode(data).decode("ascii")
+    kind = "svg+xml" if svg else "png"  # thousands of outlines: pixels are smaller
+    buffer = io.BytesIO(plot.to_svg() if svg else b"")
+    if not svg:
+        plot.savefig(buffer, format="png", dpi=MAP_DPI)
+    source = base64.b64encode(buffer.getvalue()).decode("ascii")
     return (
         f'<p class="note">{escape(text)}</p>'
         f'<img alt="{escape(text)}" src="data:image/{kind};base64,{source}">'
@@ -356,7 +363,7 @@ def _consistency(results: Results) -> str:
     """Compare the indices of the plans with those that their variables give."""
     rows = []
     plans = results.plans[results.plans["found"].astype(bool)]
-    for (algorithm, mode, penalty), mine in plans.groupby(["algorithm", "mode", "penalty"]):
+    for (algorithm, mode, penalty), mine in _ways(plans):
         if penalty != PENALTY:
             continue
         share = (mine["category_recomputed"] <= mine["target"]).mean()
@@ -448,10 +455,8 @@ def _groups(results: Results, by: str, title: str) -> str:
                 f"{np.median(ratio):.2f}" if len(ratio) else "-",
             )
         )
-    head = (
-        title, "counties", "found", "cost (median)", "L2 (median)", "price of equity",
-    )  # fmt: skip
-    return _table(head, rows)
+    head = ("", "counties", "found", "cost (median)", "L2 (median)", "price of equity")
+    return f"<h3>{title}</h3>{_table(head, rows)}"
 
 
 def _costs(results: Results) -> str:
@@ -526,6 +531,12 @@ def _how(results: Results) -> str:
     ]
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
     return f'<h2>How it was done</h2><ul class="caveats">{listed}</ul>'
+
+
+def _ways(plans: pd.DataFrame) -> list[tuple[tuple[str, str, float], pd.DataFrame]]:
+    """Return the plans by algorithm, rules and penalty, in the order of the page."""
+    groups: Any = plans.groupby(["algorithm", "mode", "penalty"])
+    return sorted(groups, key=lambda item: (item[0][0], MODES.index(item[0][1]), item[0][2]))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -94,18 +94,20 @@ class Results:
     def after(self) -> tuple[pd.Series, pd.DataFrame]:
         """Category at the end of consistent plans, and the real change of each index.
 
-        Of every county where an atlas was made, of the study's counties otherwise; both as EPA's
-        formulas give them from all variables, by FIPS code, high = good.
+        Of the study's counties, and of all others that an atlas has; both as EPA's formulas give
+        them from all variables, by FIPS code, high = good.
         """
-        atlas = [r for r in self.records if r["kind"] == "atlas" and r["found"]]
-        if atlas:
-            index = [int(r["fips"]) for r in atlas]
-            better = [np.array(r["before"]) - np.array(r["recomputed"]) for r in atlas]
-            category = pd.Series([int(r["category_recomputed"]) for r in atlas], index=index)
-            return category, pd.DataFrame(better, index=index, columns=list(DOMAINS))
-        plans = self.select(mode="consistent")
-        real = plans[[f"{d} (real)" for d in DOMAINS]].astype(float).set_axis(list(DOMAINS), axis=1)
-        return plans["category_recomputed"].astype(int), real
+        plans = {
+            int(r["fips"]): r
+            for kind in ("atlas", "recourse")
+            for r in self.records
+            if r["kind"] == kind and r["found"] and r.get("mode", "consistent") == "consistent"
+        }
+        better = [np.array(r["before"]) - np.array(r["recomputed"]) for r in plans.values()]
+        category = [int(r["category_recomputed"]) for r in plans.values()]
+        index = pd.Index(list(plans), dtype=np.int64)
+        frame = pd.DataFrame(np.reshape(better, (len(plans), len(DOMAINS))), index=index)
+        return pd.Series(category, index=index), frame.set_axis(list(DOMAINS), axis=1)
 
     @property
     def thresholds(self) -> tuple[float, float]:
@@ -127,8 +129,15 @@ class Results:
         return sorted(float(p) for p in plans.loc[plans["mode"] == "free", "penalty"].unique())
 
     def write_compact(self, path: str | os.PathLike[str]) -> None:
-        """Write the records without paths, compressed: all that a report needs."""
-        write_compact(path, self.records)
+        """Write the records without paths, compressed: all that a report needs.
+
+        Changes are kept to a thousandth of a standard deviation.
+        """
+        slim = [
+            {**r, "change": np.round(r["change"], 3).tolist()} if "change" in r else r
+            for r in self.records
+        ]
+        write_compact(path, slim)
 
 
 def read_results(counties: Counties, source: str | os.PathLike[str]) -> Results:
