@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 import daace
 from benchmarks import baselines, clgn, geodesic, growth, kde, peers, planners
+from daace.eqi.data import read_counties
 
 
 def has(package: str) -> bool:
@@ -66,6 +67,12 @@ def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.Dat
     }
     if full and real:
         chosen["All planners"] = all_planners
+    if real and (Path(os.environ["DAACE_DATA"]) / "eqi").is_dir():
+        from benchmarks import eqi
+
+        chosen["Counties: restricted network against PyBNesian"] = lambda: pd.DataFrame(
+            eqi.fitting(read_counties())
+        )
     if has("dice_ml"):
         chosen["Peers"] = peers.rows
     if has("zuko"):
