@@ -42,7 +42,7 @@ def test_turned_coordinates_are_the_indices_in_their_units(
     counties: Counties, advisor: Advisor
 ) -> None:
     sliced, start = consistent_slice(advisor.network, counties, 6037, turned=True)
-    assert [name for name in sliced.features_ if name in INDICES] == list(INDICES)
+    assert set(INDICES) <= set(sliced.features_)
     U = start + np.random.default_rng(1).normal(size=(5, len(start)))
     shown = sliced.to_user(U)[list(INDICES)].to_numpy()
     lifted = advisor.network.to_user(sliced.lift(U))[list(INDICES)].to_numpy()

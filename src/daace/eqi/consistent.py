@@ -159,60 +159,64 @@ def consistent_slice(
     unknown = [name for name in fixed if name not in names or name in INDICES]
     if unknown:
         raise InvalidInput(f"'fixed' must name variables of the model. Got {quote(unknown)}.")
-    place = {name: j for j, name in enumerate(names)}
-    mean, scale = density.standardizer_.mean, density.standardizer_.scale
-    row = counties.table.X[counties.position(fips)]
-    z = density.standardizer_.transform(row)
-    held = dict(
-        zip(counties.dropped, counties.transformed.loc[fips, counties.dropped], strict=True)
-    )
-    kept = [name for name in names if name not in INDICES]
-    free = [name for name in kept if name not in set(fixed)]
+    free = [j for j, name in enumerate(names) if name not in INDICES and name not in set(fixed)]
     if not free:
         raise InvalidInput("'fixed' must leave a variable that can change.")
+    place = [names.index(index) for index in INDICES]
+    z = density.standardizer_.transform(counties.table.X[counties.position(fips)])
+    C, c = index_map(density, counties, fips)
+    held = z.copy()
+    held[free] = held[place] = 0.0  # what stays as it is, zero elsewhere
 
     basis = np.zeros((len(names), len(free)))
-    offset = np.where(np.isin(names, kept), z, 0.0)
-    offset[[place[name] for name in free]] = 0.0
-    labels, units_mean, units_scale = [], [], []
-    column = 0
-    for domain in DOMAINS:
-        formula, i = counties.formulas.domains[domain], place[index_name(domain)]
-        mine = [name for name in kept if counties.domain(name) == domain]
-        weights: dict[str, float] = formula.weights.to_dict()  # type: ignore[assignment]
-        slopes = {name: weights[name] * scale[place[name]] / scale[i] for name in mine}
-        constant = formula.intercept + sum(w * held[v] for v, w in weights.items() if v in held)
-        constant += sum(weights[name] * mean[place[name]] for name in mine)
-        constant = (constant - mean[i]) / scale[i]
-        constant += sum(slopes[name] * z[place[name]] for name in mine if name not in free)
-        offset[i] = constant
-        movable = [name for name in mine if name in free]
-        if not movable:
-            continue
-        block = slice(column, column + len(movable))
-        slope = np.array([slopes[name] for name in movable])
-        axes = np.eye(len(movable))
-        rows = [place[name] for name in movable]
-        if turned:
-            axes = first_axis(slope)
-            labels += [index_name(domain), *(f"{domain} {k}" for k in range(2, len(movable) + 1))]
-            units_mean += [scale[i] * constant + mean[i], *[0.0] * (len(movable) - 1)]
-            units_scale += [scale[i] * float(np.linalg.norm(slope)), *[1.0] * (len(movable) - 1)]
-        else:
-            labels += movable
-            units_mean += list(mean[rows])
-            units_scale += list(scale[rows])
-        basis[rows, block] = axes
-        basis[i, block] = slope @ axes
-        column += len(movable)
-    rows = [place[name] for name in free]
-    coordinates = basis[rows]  # orthonormal columns
-    lower, upper = (side[rows] for side in (density.draws_.lower, density.draws_.upper))
-    low = np.minimum(coordinates * lower[:, None], coordinates * upper[:, None]).sum(axis=0)
-    high = np.maximum(coordinates * lower[:, None], coordinates * upper[:, None]).sum(axis=0)
-    standardizer = Standardizer(np.array(units_mean), np.array(units_scale))
-    sliced = SlicedDensity(density, basis, offset, tuple(labels), standardizer, (low, high))
-    return sliced, coordinates.T @ z[rows]
+    offset = held.copy()
+    offset[place] = c + C @ held
+    mean, scale = density.standardizer_.mean, density.standardizer_.scale
+    axes, labels = np.eye(len(free)), [names[j] for j in free]
+    units_mean, units_scale = mean[free], scale[free]
+    if turned:
+        units_mean, units_scale = np.zeros(len(free)), np.ones(len(free))
+        for i, domain, slope in zip(place, DOMAINS, C[:, free], strict=True):
+            mine = [k for k, j in enumerate(free) if counties.domain(names[j]) == domain]
+            for number, k in enumerate(mine, 1):
+                labels[k] = f"{domain} {number}"
+            if mine:
+                first = mine[0]
+                axes[np.ix_(mine, mine)] = first_axis(slope[mine])
+                labels[first] = index_name(domain)
+                units_mean[first] = mean[i] + scale[i] * offset[i]
+                units_scale[first] = scale[i] * np.linalg.norm(slope)
+    basis[free] = axes
+    basis[place] = C[:, free] @ axes
+    corners = [axes * side[free][:, None] for side in (density.draws_.lower, density.draws_.upper)]
+    box = np.minimum(*corners).sum(axis=0), np.maximum(*corners).sum(axis=0)
+    standardizer = Standardizer(units_mean, units_scale)
+    sliced = SlicedDensity(density, basis, offset, tuple(labels), standardizer, box)
+    return sliced, axes.T @ z[free]
+
+
+def index_map(
+    density: ConditionalDensity, counties: Counties, fips: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return C and c of `index = C z + c`, the formulas of the five indices in model space.
+
+    Variables that the model does not have are as in the county: they are part of c.
+
+    Returns:
+        C of shape `(5, n)`, 0 in the columns of the indices, and c of shape `(5,)`.
+    """
+    names = list(density.features_)
+    mean, scale = density.standardizer_.mean, density.standardizer_.scale
+    held = counties.transformed.loc[fips, counties.dropped]
+    C, c = np.zeros((len(INDICES), len(names))), np.zeros(len(INDICES))
+    for d, domain in enumerate(DOMAINS):
+        formula, i = counties.formulas.domains[domain], names.index(index_name(domain))
+        weights = formula.weights.reindex(names).fillna(0.0).to_numpy(dtype=np.float64)
+        dropped = formula.weights.reindex(held.index).fillna(0.0).to_numpy(dtype=np.float64)
+        C[d] = weights * scale / scale[i]
+        at_mean = formula.intercept + weights @ mean + dropped @ held.to_numpy(dtype=np.float64)
+        c[d] = (at_mean - mean[i]) / scale[i]
+    return C, c
 
 
 def first_axis(direction: FloatArray) -> FloatArray:
