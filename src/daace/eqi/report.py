@@ -96,6 +96,7 @@ def write_report(
     body = [
         "<h1>What would improve a county, and at what price</h1>",
         f'<p class="warning">{escape(NOT_CAUSAL)}</p>',
+        _message(results),
         _summary(results),
         _findings(check_findings(results, network)),
         _maps(maps),
@@ -274,6 +275,33 @@ def _measures(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
 
 
 # Sections -----------------------------------------------------------------------------------------
+
+
+def _message(results: Results) -> str:
+    """Return what a reader should take along, in three sentences."""
+    free = results.select()
+    sentences = []
+    for mode, how in (
+        ("free", "Planned as in the paper, with indices that move freely,"),
+        ("consistent", "Planned over the variables alone, with indices that follow from them,"),
+    ):
+        mine = results.select(mode=mode)
+        if len(mine):
+            share = (mine["category_recomputed"] <= mine["target"]).mean()
+            sentences.append(
+                f"{how} {share:.0%} of {len(mine)} plans by BayesACE reach the target category by "
+                "EPA's own formulas."
+            )
+    for mode, what in (
+        ("consistent", "That costs"),
+        ("consistent equity", "If, besides, no domain may get worse, it costs"),
+    ):
+        ratio = paired_ratio(
+            results.select(mode=mode)["cost"].astype(float), free["cost"].astype(float)
+        )
+        if len(ratio):
+            sentences.append(f"{what} {np.median(ratio):.2f} times as much in the median.")
+    return f"<p>{escape(' '.join(sentences))}</p>"
 
 
 def _summary(results: Results) -> str:
