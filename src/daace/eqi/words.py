@@ -172,11 +172,11 @@ def _refusal(advisor: Advisor, recourse: Recourse, density: ConditionalDensity) 
         f"Asked for: log p of at least {advisor.threshold(density):.1f} and "
         f"{advisor.min_posterior:.0%} '{CATEGORIES[recourse.target]}'."
     )
-    ways = "improve by fewer categories (--improve), lower --min-posterior"
+    ways = ["improve by fewer categories (--improve)", "lower --min-posterior"]
     if recourse.ask.equity or recourse.ask.fixed:
-        ways += ", or loosen the rules"
+        ways.append("loosen the rules")
     found = [f"No way was found ({recourse.status})."]
-    return [*found, *recourse.notes, asked, f"To find one, {ways}."]
+    return [*found, *recourse.notes, asked, f"To find one, {', or '.join(ways)}."]
 
 
 def _indices(counties: Counties, density: ConditionalDensity, recourse: Recourse) -> list[str]:
