@@ -8,7 +8,6 @@ what stands there, and goes on with a training that was stopped. `--epochs 50` f
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.mixture import GaussianMixture
 from daace.density.realnvp import RealNVP, Trainer
+from daace.eqi.data import read_counties
 
 # Speed --------------------------------------------------------------------------------------------
 
@@ -193,45 +193,14 @@ TASKS = (
     Task("electricity", "original"),
 )
 
-INDICES = (
-    "air_EQI_2Jan2018_VC", "sociod_EQI_2Jan2018_VC", "built_EQI_2Jan2018_VC",
-    "land_EQI_2Jan2018_VC", "water_EQI_2Jan2018_VC",
-)  # fmt: skip
-
-
-def eqi_table(folder: Path) -> Table:
-    """Return 3,142 counties, 5 indices and 126 variables, in 7 categories."""
-    variables = pd.read_csv(folder / "variables.csv")
-    indices = pd.read_csv(folder / "indices.csv").drop(columns=["State", "County_Name", "cat_RUCC"])
-    dictionary = pd.read_csv(folder / "dictionary.csv", sep=";", encoding="utf-8-sig")
-
-    def stem(name: str) -> str:  # the dictionary names the logarithms
-        return name.strip().lower().removeprefix("ln_").removesuffix("_ln")
-
-    known = dictionary.assign(stem=dictionary["Variable Name"].map(stem)).set_index("stem")
-    names = list(variables.columns[4:])
-    logged = [
-        name
-        for name in names
-        if known.loc[stem(name), "Log Transformed"] == "log-transformed"
-        and name != "Coliform_Proportion_ln"  # already a logarithm
-    ]
-    variables[logged] = np.log(variables[logged])
-    frame = variables.merge(indices, on="stfips").dropna(subset=["EQI_2Jan2018_VC"])
-    category = pd.qcut(frame.EQI_2Jan2018_VC, [0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1], labels=False)
-    frame = frame[[*INDICES, *names]].copy().assign(category=category)
-    return preprocess(Table.from_frame(frame, target="category", name="EQI"), max_share=0.924)
-
 
 def prepare(task: Task) -> tuple[Table, ConditionalDensity | None]:
     """Return standardised rows, and the density that they were drawn from where it is known."""
     rng = np.random.default_rng(0)
     if task.data == "moons":
         return draw_table(moons(), 20_000, rng=rng, name="moons"), GaussianMixture(*moons())
-    if task.data == "eqi":
-        table = eqi_table(Path(os.environ["DAACE_DATA"]) / "eqi")
-    else:
-        table = preprocess(load_table(task.table))
+    eqi = task.data == "eqi"
+    table = read_counties().table if eqi else preprocess(load_table(task.table))
     if task.data == "resampled":
         truth = KernelDensity().fit(table)
         X, y = truth.sample(int(np.clip(len(table), 15_000, 50_000)), rng=rng)

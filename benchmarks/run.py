@@ -16,7 +16,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 import daace
-from benchmarks import baselines, classifiers, clgn, geodesic, growth, kde, peers, planners
+from benchmarks import baselines, classifiers, clgn, geodesic, growth, kde, peers, planners, rules
+from daace.eqi.data import read_counties
 
 
 def has(package: str) -> bool:
@@ -33,6 +34,7 @@ def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.Dat
         chosen = planners.tasks("clgn", names, ("relative", "nll"), starts)
         if full and real:
             chosen += planners.tasks("kde", ("phoneme", "wine"), ("relative",), 2)
+            chosen += planners.tasks("realnvp", ("phoneme", "wine"), ("relative",), 2)
         if not full:
             chosen = [t for t in chosen if t.penalty in (1.0, 5.0) and t.table != "MagicTelescope"]
         record = Path(__file__).parent / "planners.csv"
@@ -69,12 +71,19 @@ def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.Dat
         "Linear Gaussian network against PyBNesian": lambda: pd.DataFrame(clgn.rows(full=full)),
         "Kernel density against scikit-learn": lambda: pd.DataFrame(kde.rows(full=full)),
         "Your own classifier": own_classifiers,
+        "Random rules": lambda: rules.rows(rules.TABLES if real else ("breast_cancer",), full=full),
         "Growth": growth.rows,
         "Building graphs": baselines.building,
         "Roadmap against PathOptimizer around walls": lambda: pd.DataFrame(baselines.walls()),
     }
     if full and real:
         chosen["All planners"] = all_planners
+    if real and (Path(os.environ["DAACE_DATA"]) / "eqi").is_dir():
+        from benchmarks import eqi
+
+        chosen["Counties: restricted network against PyBNesian"] = lambda: pd.DataFrame(
+            eqi.fitting(read_counties())
+        )
     if has("dice_ml"):
         chosen["Peers"] = peers.rows
     if has("zuko"):

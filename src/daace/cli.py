@@ -18,6 +18,7 @@ import typer
 
 from daace._files import check_writable, write_atomically
 from daace.data.table import quote
+from daace.eqi.cli import app as eqi_app
 from daace.exceptions import DaaceError, InvalidInput
 from daace.explain.registry import available, density_class
 from daace.study.cli import app as study_app
@@ -50,6 +51,9 @@ ARGUMENTS = {
     "'alternatives' must": "'--alternatives' must",
     "'storage' must": "'--storage' must",
     "'checkpoint' must": "'--checkpoint' must",
+    "'improve' must": "'--improve' must",
+    "'algorithm' must": "'--algorithm' must",
+    "'consistent' must": "'--consistent' must",
 }
 
 #: Remedies that are Python, and what to do in a shell.
@@ -66,6 +70,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(study_app, name="study")
+app.add_typer(eqi_app, name="eqi")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

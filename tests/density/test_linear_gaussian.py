@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from daace._typing import FloatArray
-from daace.data.preprocess import preprocess
 from daace.data.synthetic import draw_table, random_mixture
 from daace.data.table import Table
 from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.eqi.data import Counties, read_counties
+from daace.eqi.model import domains_of, forbidden_arcs, forced_arcs
 from daace.exceptions import InvalidInput, NotFitted
 
 
@@ -328,68 +329,24 @@ def test_likelihood_and_bic_on_breast_cancer(cancer: Table, network: LinearGauss
 
 # The EQI table ------------------------------------------------------------------------------------
 
-INDICES = {
-    "sociod_EQI_2Jan2018_VC": "Sociodemographic",
-    "built_EQI_2Jan2018_VC": "Built",
-    "air_EQI_2Jan2018_VC": "Air",
-    "land_EQI_2Jan2018_VC": "Land",
-    "water_EQI_2Jan2018_VC": "Water",
-}
-
 
 @pytest.fixture(scope="module")
-def eqi(data_folder: Path) -> tuple[Table, dict[str, str]]:
-    """The counties with 5 indices and 126 variables, and the domain of each."""
-    folder = data_folder / "eqi"
-    if not folder.is_dir():
+def eqi(data_folder: Path) -> Counties:
+    """The counties with 5 indices and 126 variables."""
+    if not (data_folder / "eqi").is_dir():
         pytest.skip("needs the folder eqi in DAACE_DATA")
-    variables = pd.read_csv(folder / "variables.csv")
-    indices = pd.read_csv(folder / "indices.csv").drop(columns=["State", "County_Name", "cat_RUCC"])
-    dictionary = pd.read_csv(folder / "dictionary.csv", sep=";", encoding="utf-8-sig")
-
-    def stem(name: str) -> str:  # the dictionary names the logarithms
-        return name.strip().lower().removeprefix("ln_").removesuffix("_ln")
-
-    known = dictionary.assign(stem=dictionary["Variable Name"].map(stem)).set_index("stem")
-    names = list(variables.columns[4:])
-    domains = {name: str(known.loc[stem(name), "Domain"]) for name in names} | INDICES
-    logged = [
-        name
-        for name in names
-        if known.loc[stem(name), "Log Transformed"] == "log-transformed"
-        and name != "Coliform_Proportion_ln"  # already a logarithm
-    ]
-    variables[logged] = np.log(variables[logged])
-    frame = variables.merge(indices, on="stfips").dropna(subset=["EQI_2Jan2018_VC"])
-    category = pd.qcut(frame.EQI_2Jan2018_VC, [0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1], labels=False)
-    frame = frame[[*INDICES, *names]].copy().assign(category=category)
-    table = Table.from_frame(frame, target="category", name="eqi")
-    return preprocess(table, max_share=0.924), domains
+    return read_counties(data_folder / "eqi")
 
 
-def test_eqi_has_the_features_of_the_paper(eqi: tuple[Table, dict[str, str]]) -> None:
-    table, domains = eqi
-    assert table.X.shape == (3142, 131)
-    dropped = [d for name, d in domains.items() if name not in table.features]
-    assert (len(dropped), dropped.count("Water")) == (13, 11)
-
-
-def test_eqi_reaches_the_measured_log_likelihood(eqi: tuple[Table, dict[str, str]]) -> None:
-    table, domains = eqi
-    variables = [name for name in table.features if name not in INDICES]
-    forced = [("category", index) for index in INDICES]
-    forbidden = [
-        *(("category", v) for v in variables),
-        *((i, v) for i in INDICES for v in variables if domains[i] != domains[v]),
-        *((a, b) for a in variables for b in variables if domains[a] != domains[b]),
-        *((v, i) for i in INDICES for v in variables),
-    ]
+def test_eqi_reaches_the_measured_log_likelihood(eqi: Counties) -> None:
+    domain_of = domains_of(eqi)
+    forced, forbidden = forced_arcs(), forbidden_arcs(domain_of)
     network = LinearGaussianNetwork(
         start="empty", max_parents=3, forced=forced, forbidden=forbidden
-    ).fit(table)
+    ).fit(eqi.table)
     arcs = set(network.arcs_)
     assert set(forced) <= arcs
     assert not arcs & set(forbidden)
-    assert _log_likelihood(network, table) / len(table) == pytest.approx(-136.06, abs=0.5)
+    assert _log_likelihood(network, eqi.table) / len(eqi.table) == pytest.approx(-136.06, abs=0.5)
     parents = pd.Series([child for _, child in arcs]).value_counts()
     assert parents.max() <= 3

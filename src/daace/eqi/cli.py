@@ -1,0 +1,209 @@
+"""The commands of `daace eqi`: prepare, fit, explain, study, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from daace._files import check_writable, write_atomically
+from daace._progress import Bar
+from daace.exceptions import InvalidInput
+
+app = typer.Typer(
+    help="Environmental quality of US counties: what would improve one, and at what price.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Folder with EPA's three files; $DAACE_DATA/eqi if left out."),
+]
+Models = Annotated[Path | None, typer.Option(help="Folder of models, from 'daace eqi fit'.")]
+
+
+@app.command(epilog="Example: daace eqi prepare --data eqi -o counties.csv")
+def prepare(
+    data: Data = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the prepared table, as CSV.")
+    ] = None,
+) -> None:
+    """Read EPA's files, verify the published indices, and say what was found."""
+    from daace.eqi.data import read_counties
+    from daace.eqi.prepared import prepared_frame, summary
+
+    if output is not None:
+        check_writable(output)
+    counties = read_counties(data)
+    typer.echo(summary(counties))
+    if output is not None:
+        write_atomically(output, prepared_frame(counties).to_csv())
+        _note(f"Table: {output}")
+
+
+@app.command(epilog="Example: daace eqi fit --out models --flow")
+def fit(
+    out: Annotated[Path, typer.Option(help="Folder of the models; made if missing.")],
+    data: Data = None,
+    flow: Annotated[
+        bool, typer.Option("--flow", help="Also train the RealNVP: an hour or two.")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which the training ends.")
+    ] = None,
+) -> None:
+    """Learn the densities from 90% of the counties, and say how good they are on the others."""
+    from daace.eqi.data import read_counties
+    from daace.eqi.fitting import fit_models
+
+    typer.echo(
+        fit_models(read_counties(data), out, flow=flow, time_limit=time_limit, progress=True)
+    )
+    _note(f"Models: {out}")
+
+
+@app.command(epilog='Example: daace eqi explain "Los Angeles" --improve 2')
+def explain(
+    county: Annotated[
+        str, typer.Argument(metavar="COUNTY", help="Name, 'name, state', or FIPS code.")
+    ],
+    improve: Annotated[int, typer.Option(help="By how many of the seven categories.")] = 2,
+    consistent: Annotated[
+        bool,
+        typer.Option(
+            "--consistent/--free",
+            help="Whether indices must follow from the variables; --free plans as the paper does.",
+        ),
+    ] = True,
+    equity: Annotated[
+        bool, typer.Option("--equity", help="No domain index may get worse on the way.")
+    ] = False,
+    settable: Annotated[
+        bool,
+        typer.Option("--settable", help="Fix what a county cannot set: weather, rock, people."),
+    ] = False,
+    fixed: Annotated[
+        list[str] | None, typer.Option(help="Variable that must not change; repeatable.")
+    ] = None,
+    penalty: Annotated[float, typer.Option(help="How much to avoid implausible ground.")] = 5.0,
+    min_posterior: Annotated[
+        float, typer.Option(help="Smallest probability of the category at the end.")
+    ] = 0.7,
+    algorithm: Annotated[
+        str, typer.Option(help="BayesACE; or DAACE, FACE, Wachter, which need --models.")
+    ] = "BayesACE",
+    most: Annotated[int, typer.Option(min=1, help="Changes to name.")] = 8,
+    models: Models = None,
+    data: Data = None,
+    json: Annotated[
+        str | None, typer.Option(help="Write JSON to a file; '-' prints it instead of the text.")
+    ] = None,
+) -> None:
+    """Say what would have to change in a county, in words and units."""
+    from daace.eqi.data import read_counties
+    from daace.eqi.fitting import read_advisor
+    from daace.eqi.policy import UNSETTABLE, Ask
+    from daace.eqi.words import describe, to_json
+
+    if json not in (None, "-"):
+        check_writable(str(json))
+    choice: Any = algorithm
+    if choice in ("FACE", "Wachter"):
+        consistent = False
+    with Bar("Looking for a way", 3) as bar:
+        counties = read_counties(data)
+        given = [name for name in UNSETTABLE if settable and name in counties.variables.index]
+        ask = Ask(
+            algorithm=choice,
+            penalty=penalty,
+            improve=improve,
+            consistent=consistent,
+            equity=equity,
+            fixed=(*(fixed or ()), *given),
+        )
+        fips = counties.find(county)
+        bar.advance("the density")
+        advisor = read_advisor(counties, models, min_posterior=min_posterior)
+        bar.advance("the plan")
+        recourse = advisor.advise([fips], ask)[0]
+    if json == "-":
+        typer.echo(to_json(advisor, recourse))
+    else:
+        typer.echo(describe(advisor, recourse, most=most))
+    if json not in (None, "-"):
+        write_atomically(str(json), to_json(advisor, recourse) + "\n")
+        _note(f"JSON: {json}")
+    raise typer.Exit(0 if recourse.found else 1)
+
+
+@app.command(epilog="Example: daace eqi study --models models --out run")
+def study(
+    models: Annotated[Path, typer.Option(help="Folder of models, from 'daace eqi fit --flow'.")],
+    out: Annotated[Path, typer.Option(help="Folder of the records; made if missing.")],
+    counties: Annotated[
+        int, typer.Option(min=0, help="Held-out counties, beside the paper's three.")
+    ] = 150,
+    few: Annotated[
+        int, typer.Option(min=0, help="How many of them DAACE plans for too, minutes each.")
+    ] = 0,
+    everywhere: Annotated[
+        bool,
+        typer.Option("--everywhere", help="Also plan for all counties, by BayesACE, for the maps."),
+    ] = False,
+    data: Data = None,
+) -> None:
+    """Plan for many counties by every algorithm; stop and go on at any time."""
+    from daace.eqi.data import read_counties
+    from daace.eqi.fitting import read_advisor
+    from daace.eqi.run import run_atlas, run_study, sample_counties
+
+    with Bar("Reading counties and models", None):
+        table = read_counties(data)
+        advisor = read_advisor(table, models)
+    try:
+        done = run_study(
+            advisor, out, fips=sample_counties(table, counties), few=few, progress=True
+        )
+        if everywhere:
+            run_atlas(advisor, out, progress=True)
+    except KeyboardInterrupt:
+        _note(f"Stopped. What was planned is recorded in '{out}': the same command goes on.")
+        raise typer.Exit(130) from None
+    _note(f"{done.recorded} of {done.asked} plans are recorded, {done.new} of them by this run.")
+    _note(f"Page: daace eqi report {out} --models {models}")
+
+
+@app.command(epilog="Example: daace eqi report run --models models --out report")
+def report(
+    records: Annotated[
+        Path, typer.Argument(metavar="RECORDS", help="Folder of a run, or its compact record.")
+    ],
+    models: Annotated[Path, typer.Option(help="Folder of models, from 'daace eqi fit'.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of page and figures; RECORDS/report if left out.")
+    ] = None,
+    data: Data = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--map", help="County outlines, TopoJSON; $DAACE_DATA/map/... if left out and there."
+        ),
+    ] = None,
+) -> None:
+    """Draw maps and figures, check the paper's findings, and write one page."""
+    from daace.eqi.data import read_counties
+    from daace.eqi.report import write_report
+
+    if out is None and not records.is_dir():
+        raise InvalidInput("'--out' must be given where RECORDS is a compact record.")
+    folder = out or records / "report"
+    with Bar("Drawing maps and figures", None):
+        page = write_report(read_counties(data), records, models, folder, outlines=map_file)
+    _note(f"Page: {page}")
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)

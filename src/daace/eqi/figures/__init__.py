@@ -1,0 +1,1 @@
+"""Figures of the application; the only folder here that imports matplotlib."""
