@@ -27,7 +27,8 @@ from daace.eqi.model import (
 from daace.eqi.policy import MIN_POSTERIOR, Advisor
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json
-from daace.explain.explainer import Explainer, load
+from daace.explain.explainer import Explainer
+from daace.explain.model_file import load
 
 NETWORK, FLOW, PERFORMANCE = "network.daace", "flow.daace", "performance.json"
 
