@@ -102,7 +102,7 @@ class KernelDensity(ConditionalDensity):
         """Return log p(x, y); append the kernel-weighted mean row by class, if they are wanted.
 
         That is all a gradient needs. One product gives `-|x - r|^2 / 2h^2`, another the sums of
-        the kernels and of the rows they weigh.
+        the rows that the kernels weigh.
         """
         m, n = X.shape
         log_joint = np.empty((m, len(self.rows_)))
@@ -119,13 +119,10 @@ class KernelDensity(ConditionalDensity):
                 top = exponent.max(axis=1)
                 exponent -= top[:, None]
                 kernels = exp_where_it_counts(exponent)
-                if means is None:
-                    total = kernels.sum(axis=1)
-                else:
-                    sums = kernels @ lifted[:, : n + 1]
-                    total = sums[:, n]
-                    mean[part] = sums[:, :n] / total[:, None]
+                total = kernels.sum(axis=1)
                 log_joint[part, k] = np.log(total) + top
+                if means is not None:
+                    mean[part] = kernels @ lifted[:, :n] / total[:, None]
             log_joint[:, k] += constant + self.log_prior_[k] - np.log(len(lifted))
             if means is not None:
                 means.append(mean)
