@@ -361,7 +361,7 @@ def test_fit_keeps_rows_private(run):
     ],
 )
 def test_fit_refuses_what_it_cannot_learn(run, monkeypatch, arguments, message):
-    monkeypatch.setattr("daace.explain.explainer.fit", lambda *_, **__: pytest.fail("it learned"))
+    monkeypatch.setattr("daace.explain.fitting.fit", lambda *_, **__: pytest.fail("it learned"))
     code, _, err = run("fit", "data.csv", "-o", "new.daace", *arguments)
     assert code == 2
     assert err.count("\n") == 1
