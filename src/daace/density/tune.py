@@ -183,7 +183,6 @@ class Search:
         known = study.user_attrs.get("fingerprint")
         if known is None:
             study.set_user_attr("fingerprint", mark)
-            study.enqueue_trial({name: getattr(self.base, name) for name in TUNED})
         elif known != mark:
             raise InvalidInput(
                 "'storage' must belong to this search. It holds trials of other rows or settings: "
@@ -315,7 +314,13 @@ def _run(
 def _run_one(search: Search, study: Any, number: int) -> None:
     # Each trial has its own seed: a search that goes on does not repeat its first draws.
     seed = np.random.SeedSequence([search.seed, number]).generate_state(1)[0]
-    study.sampler = import_optuna().samplers.TPESampler(seed=int(seed))
+    samplers = import_optuna().samplers
+    study.sampler = samplers.TPESampler(seed=int(seed))
+    if number == 0:  # a queue of one would be read by two processes at the same time
+        defaults = {name: getattr(search.base, name) for name in TUNED}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that this sampler is experimental
+            study.sampler = samplers.PartialFixedSampler(defaults, study.sampler)
     study.optimize(search.score, n_trials=1)
 
 
