@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: More arcs than these hide each other.
 MOST_ARCS = 90
 
+#: Least span of an axis of probabilities.
+SMALLEST_SPAN = 0.04
+
 
 # One explanation ----------------------------------------------------------------------------------
 
@@ -191,6 +194,10 @@ def draw_front(front: ExplanationFront) -> Plot:
     bar.set_label("more plausible than so many % of cases")
     bar.outline.set_visible(False)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
+    low, high = axes.get_ylim()
+    if high - low < SMALLEST_SPAN:  # closer to each other than labels can tell
+        middle = 0.5 * (low + high)
+        axes.set_ylim(middle - 0.5 * SMALLEST_SPAN, middle + 0.5 * SMALLEST_SPAN)
     axes.set_xlabel("cost of the way")
     axes.set_ylabel(plain(f"probability of '{shorten(str(front[0].target), 30)}' at the end"))
     axes.set_title(

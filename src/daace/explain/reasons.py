@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.data.table import quote
 from daace.landscape.constraints import Constraints
 from daace.landscape.links import Link
 from daace.landscape.problem import Problem
@@ -22,6 +21,9 @@ LOOKED_AT = 40
 
 #: Rules whose relaxation is told.
 TOLD = 3
+
+#: Rules that are named in one sentence.
+LISTED = 5
 
 #: Halvings of the way from a rule as it is to one that lets a path through.
 HALVINGS = 5
@@ -37,6 +39,7 @@ class Rule:
         eased: the constraints with the rule moved to a number; None where there is no such number.
         now: the number.
         needed: the number at which an end, a row in the user's units, keeps the rule.
+        whole: whether the number is a whole one.
     """
 
     words: str
@@ -44,6 +47,7 @@ class Rule:
     eased: Callable[[float], Constraints] | None = None
     now: float = np.nan
     needed: Callable[[dict[str, float]], float] | None = None
+    whole: bool = False
 
 
 def find_reasons(problem: Problem) -> tuple[str, ...]:
@@ -62,7 +66,7 @@ def find_reasons(problem: Problem) -> tuple[str, ...]:
         said = [_say(problem, rule) for rule in alone[:TOLD]]
         more = [rule.words for rule in alone[TOLD:]]
         if more:
-            said.append(f"Leaving out one of {quote(more)} would also do.")
+            said.append(f"Leaving out {_listed(more, 'or')} would also do.")
         return tuple(said)
     return (_together(problem, rules),)
 
@@ -85,7 +89,20 @@ def rules_of(problem: Problem) -> Iterator[Rule]:
     for k, link in enumerate(rules.links):
         yield _link(rules, k, link)
     if rules.max_changed is not None:
-        yield Rule(f"'max_changed' ({rules.max_changed})", replace(rules, max_changed=None))
+        yield _count(rules, rules.max_changed, start)
+
+
+def _count(rules: Constraints, most: int, start: dict[str, float]) -> Rule:
+    """Return the rule of how many features may change."""
+
+    def eased(value: float) -> Constraints:
+        return replace(rules, max_changed=int(np.ceil(value)))
+
+    def needed(end: dict[str, float]) -> float:
+        return sum(end[feature] != start[feature] for feature in start)
+
+    without = replace(rules, max_changed=None)
+    return Rule(f"'max_changed' ({most})", without, eased, most, needed, whole=True)
 
 
 def _bound(
@@ -175,7 +192,8 @@ def _say(problem: Problem, rule: Rule) -> str:
             enough = middle
         else:
             close = middle
-    return f"{head}: {rule.now + enough * (far - rule.now):.4g} would be enough."
+    number = rule.now + enough * (far - rule.now)
+    return f"{head}: {np.ceil(number) if rule.whole else number:.4g} would be enough."
 
 
 def _together(problem: Problem, rules: list[Rule]) -> str:
@@ -188,7 +206,14 @@ def _together(problem: Problem, rules: list[Rule]) -> str:
             kept = more
         else:
             dropped.append(rule.words)
-    return f"No rule alone stands in the way; it takes leaving out {quote(dropped)}."
+    return f"No rule alone stands in the way; it takes leaving out {_listed(dropped, 'and')}."
+
+
+def _listed(rules: list[str], word: str) -> str:
+    """Return some rules, and how many more there are, in one phrase."""
+    rest = len(rules) - LISTED
+    parts = rules if rest <= 0 else [*rules[:LISTED], f"{rest} more"]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
 
 def _added(kept: Constraints, rules: Constraints, without: Constraints) -> Constraints:

@@ -48,7 +48,7 @@ STYLE = """
 .daace p.note { color: #555; font-size: .85rem; margin: .3rem 0; }
 @media print { .daace { max-width: none; padding: 0; font-size: 11px; }
   .daace tr, .daace img, .daace .cards { break-inside: avoid; }
-  .daace h2, .daace h3 { break-after: avoid; } }
+  .daace h2, .daace h3, .daace h2 + p { break-after: avoid; } }
 """
 
 PAGE = """<!DOCTYPE html>

@@ -55,9 +55,9 @@ def advice(e: Explanation) -> list[str]:
     options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
     if any(asked.constraints.values()) and not e.notes:
         options.append("loosen the constraints")
-    if not e.relax:
+    if not e.relax and not e.notes:
         options.insert(0, "lower both thresholds")
-    if e.status == "goal_unreachable" or e.relax:
+    if options and (e.status == "goal_unreachable" or e.relax):
         lines.append(f"To find a path, {', or '.join(options)}.")
     return lines
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -19,13 +19,16 @@ from daace.landscape.problem import Problem
 from daace.planners.arrival import restore, roughness_unit
 from daace.planners.base import Clock, Plan, arrive, give_up
 from daace.planners.descent import Descent
-from daace.planners.seeds import goal_points
+from daace.planners.seeds import can_be_met, goal_points
 
 #: Whole numbers of the end that are tried both rounded up and rounded down.
 BOTH_WAYS = 5
 
 #: Draws with whole numbers that are tried as ends.
 DRAWS = 8
+
+#: Features that are held alone, where no group can be: the first so many that leave a goal.
+SINGLES = 3
 
 #: Times that the numbers of the best path are moved by one.
 ROUNDS = 4
@@ -91,17 +94,18 @@ def keep_fewer(
         while size >= 1:
             groups.append(moving[:size])
             size //= 2
-        for tried in (groups, [moving[k : k + 1] for k in range(1, len(moving))]):
-            problems = [_hold(problem, moving, group) for group in tried]
-            plans = solve(problems) if problems else []
+        singles = [moving[k : k + 1] for k in range(1, len(moving))]
+        for tried, several in ((groups, 1), (singles, SINGLES)):
+            held = (_hold(problem, moving, group) for group in tried)
+            problems = list(islice((p for p in held if can_be_met(p)), several))
+            pairs = zip(problems, solve(problems) if problems else [], strict=True)
             good = [
-                k
-                for k, p in enumerate(plans)
-                if p.found and len(p.waypoints) > 1 and (surplus > 0 or p.cost <= limit)
+                (p, found)
+                for p, found in pairs
+                if found.found and len(found.waypoints) > 1 and (surplus > 0 or found.cost <= limit)
             ]
             if good:
-                best = good[0] if tried is groups else min(good, key=lambda k: plans[k].cost)
-                problem, plan = problems[best], plans[best]
+                problem, plan = min(good, key=lambda pair: pair[1].cost)
                 break
         else:
             return problem, plan
