@@ -196,8 +196,8 @@ def draw_front(front: ExplanationFront) -> Plot:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
     low, high = axes.get_ylim()
     if high - low < SMALLEST_SPAN:  # closer to each other than labels can tell
-        middle = 0.5 * (low + high)
-        axes.set_ylim(middle - 0.5 * SMALLEST_SPAN, middle + 0.5 * SMALLEST_SPAN)
+        top = min(0.5 * (low + high + SMALLEST_SPAN), 1 + 0.1 * SMALLEST_SPAN)
+        axes.set_ylim(top - SMALLEST_SPAN, top)
     axes.set_xlabel("cost of the way")
     axes.set_ylabel(plain(f"probability of '{shorten(str(front[0].target), 30)}' at the end"))
     axes.set_title(
