@@ -17,7 +17,7 @@ from daace._typing import FloatArray, IntArray
 from daace.landscape.path import straight_paths
 from daace.landscape.problem import Problem
 from daace.planners.arrival import restore, roughness_unit
-from daace.planners.base import Clock, Plan, arrive, give_up
+from daace.planners.base import Clock, Plan, arrive, follow_end, give_up
 from daace.planners.descent import Descent
 from daace.planners.seeds import can_be_met, goal_points
 
@@ -167,16 +167,8 @@ def _round_path(problem: Problem, path: FloatArray) -> FloatArray:
         rounded = grid.at(path, numbers)
         rounded[0] = path[0]
         rounded[1:] = np.clip(rounded[1:], feasible.lower, feasible.upper)
-        found.append(_in_order(problem, rounded))
+        found.append(follow_end(rounded, feasible.direction))
     return np.stack(found)
-
-
-def _in_order(problem: Problem, path: FloatArray) -> FloatArray:
-    """Return the path with its vertices on this side of its end, where a direction is given."""
-    direction = problem.feasible.direction
-    path[1:-1] = np.where(direction > 0, np.minimum(path[1:-1], path[-1]), path[1:-1])
-    path[1:-1] = np.where(direction < 0, np.maximum(path[1:-1], path[-1]), path[1:-1])
-    return path
 
 
 def _neighbours(problem: Problem, path: FloatArray) -> FloatArray:
