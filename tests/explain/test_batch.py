@@ -57,7 +57,18 @@ def test_chunks_do_not_depend_on_the_number_of_processes(simple, rows, monkeypat
 
     monkeypatch.setattr(batch.Question, "solve", spy)
     simple.explain_batch(rows, target="well")
-    assert sizes == [32, 32, 6]
+    assert sizes == [35, 35]
+
+
+def test_every_row_is_in_one_chunk_and_chunks_of_a_block_are_equal():
+    for count in (0, 1, 31, 64, 100, 569, 640, 641, 2000):
+        parts = batch.share_out(count)
+        assert [row for part in parts for row in range(count)[part]] == list(range(count))
+        for block in range(0, count, batch.BLOCK):
+            sizes = [p.stop - p.start for p in parts if block <= p.start < block + batch.BLOCK]
+            assert len(sizes) <= batch.CHUNKS
+            assert max(sizes) - min(sizes) <= 1
+            assert len(sizes) == 1 or min(sizes) >= batch.SMALLEST_CHUNK
 
 
 def test_each_row_has_its_own_generator(mixture, straight, rows):
@@ -218,7 +229,7 @@ def test_polars_frames_are_explained_like_pandas_ones(simple):
 @pytest.mark.parametrize("backend", ["dask", "ray"])
 def test_other_backends_give_the_same_answers(mixture, backend):
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[backend])
-    rows = np.random.default_rng(3).normal(size=(40, 2))
+    rows = np.random.default_rng(3).normal(size=(70, 2))
     explainer = Explainer(mixture)
     serial = explainer.explain_batch(rows, target="well")
     parallel = explainer.explain_batch(rows, target="well", n_jobs=2, backend=backend)
@@ -234,7 +245,7 @@ def test_a_missing_backend_says_how_to_get_it(simple, monkeypatch, backend, pack
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(_workers, "import_module", refuse)
-    rows = np.zeros((40, 2))
+    rows = np.zeros((70, 2))
     with pytest.raises(MissingDependency, match=rf"pip install 'daace\[{backend}\]'"):
         simple.explain_batch(rows, target="well", n_jobs=2, backend=backend)
 

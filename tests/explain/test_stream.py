@@ -18,8 +18,8 @@ from daace.explain.explainer import Explainer
 
 @pytest.fixture
 def table(tmp_path) -> Path:
-    """Seven hundred rows, with a column that the model does not know."""
-    rows = np.random.default_rng(3).normal(size=(700, 2))
+    """Fifteen hundred rows, with a column that the model does not know."""
+    rows = np.random.default_rng(3).normal(size=(1500, 2))
     frame = pd.DataFrame(rows, columns=["x2", "x1"]).assign(name="p")
     frame.to_csv(tmp_path / "data.csv", index=False)
     return tmp_path / "data.csv"
@@ -34,11 +34,11 @@ def test_the_answers_are_those_of_a_batch(simple, table):
     out = table.with_name("answers.csv")
     summary = simple.explain_file(table, out, target="well")
     frame = pd.read_csv(out)
-    assert frame.pop("row").tolist() == list(range(700))
+    assert frame.pop("row").tolist() == list(range(1500))
     pd.testing.assert_frame_equal(
         frame, batch_frame(simple, table), check_exact=True, check_dtype=False
     )
-    assert (summary.rows, summary.found) == (700, 700)
+    assert (summary.rows, summary.found) == (1500, 1500)
     assert (
         summary == simple.explain_batch(pd.read_csv(table)[["x1", "x2"]], target="well").summary()
     )
@@ -60,11 +60,11 @@ def test_json_lines_are_whole_explanations(simple, table):
     out = table.with_name("answers.jsonl")
     summary = simple.explain_file(table, out, target="well")
     lines = out.read_text().splitlines()
-    assert len(lines) == 700
+    assert len(lines) == 1500
     alone = simple.explain_batch(pd.read_csv(table)[["x1", "x2"]].iloc[:3], target="well")
     for line, e in zip(lines, alone, strict=False):
         assert Explanation.from_json(line).path.equals(e.path)
-    assert summary.found == 700
+    assert summary.found == 1500
 
 
 def test_a_stopped_run_goes_on(simple, table, monkeypatch):
@@ -120,7 +120,7 @@ explainer.explain_file({str(table)!r}, {str(tmp_path / "out.csv")!r}, target="we
     done = part.read_bytes().count(b"\n") - 1 if part.exists() else None
     subprocess.run([sys.executable, "-c", code], check=True)
     frame = pd.read_csv(tmp_path / "out.csv")
-    assert frame["row"].tolist() == list(range(700))
+    assert frame["row"].tolist() == list(range(1500))
     assert frame["found"].all()
     assert done is None or done >= stream.BLOCK
     assert not part.exists()
@@ -134,17 +134,19 @@ def test_another_question_does_not_go_on(simple, table, monkeypatch):
             simple.explain_file(table, out, target="well")
     with pytest.raises(InvalidInput, match=r"same question. It differs in 'target'"):
         simple.explain_file(table, out, target="ill")
-    assert simple.explain_file(table, out, target="ill", resume=False).rows == 700
+    assert simple.explain_file(table, out, target="ill", resume=False).rows == 1500
 
 
 def test_a_bad_row_is_placed_and_the_rest_kept(simple, table):
     frame = pd.read_csv(table)
-    frame.loc[600, "x1"] = np.nan
+    frame.loc[1400, "x1"] = np.nan
     frame.to_csv(table, index=False)
     out = table.with_name("answers.csv")
-    with pytest.raises(InvalidInput, match=r"^Rows 512 to 699 of .*missing values.* will be kept"):
+    with pytest.raises(
+        InvalidInput, match=r"^Rows 1280 to 1499 of .*missing values.* will be kept"
+    ):
         simple.explain_file(table, out, target="well")
-    assert Path(f"{out}.part").read_bytes().count(b"\n") == 513
+    assert Path(f"{out}.part").read_bytes().count(b"\n") == 1281
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -21,10 +22,11 @@ from daace.planners.base import Plan
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
 
-#: Rows solved together: a quarter of all, but at least and at most so many. Larger chunks are
-#: faster, by half from 32 to 128; smaller ones leave work for more processes. What is solved
-#: together is part of the result, so it depends on the rows alone.
-SMALLEST_CHUNK, LARGEST_CHUNK = 32, 128
+#: Rows that are shared out as one block, into so many chunks that are solved together. Larger
+#: chunks are faster, by half from 32 to 128; more of them leave work for more processes, and equal
+#: ones keep these busy to the end. What is solved together is part of the result, so it depends on
+#: the rows alone.
+BLOCK, CHUNKS, SMALLEST_CHUNK = 640, 4, 32
 
 
 def solve_rows(
@@ -46,14 +48,29 @@ def solve_rows(
     """
     check_choice("backend", backend, BACKENDS)
     count = len(rows.starts)
-    size = min(LARGEST_CHUNK, max(SMALLEST_CHUNK, count // 4))
-    chunks = [rows.take(slice(begin, begin + size)) for begin in range(0, count, size)]
+    chunks = [rows.take(part) for part in share_out(count)]
     plans: dict[int, list[Plan]] = {}
     with Bar("Explaining", count, shown=progress) as bar:
         for number, part in _solve_chunks(question, chunks, n_jobs, backend):
             plans[number] = part
             bar.advance(steps=len(part))
     return [plan for number in sorted(plans) for plan in plans[number]]
+
+
+def share_out(count: int) -> list[slice]:
+    """Return the rows of each chunk: every block is cut into a few of equal size.
+
+    Example:
+        >>> [(part.start, part.stop) for part in share_out(100)]
+        [(0, 34), (34, 67), (67, 100)]
+    """
+    parts = []
+    for begin in range(0, count, BLOCK):
+        size = min(BLOCK, count - begin)
+        chunks = min(CHUNKS, max(1, size // SMALLEST_CHUNK))
+        edges = [begin + -(-size * k // chunks) for k in range(chunks + 1)]
+        parts += [slice(low, high) for low, high in pairwise(edges)]
+    return parts
 
 
 def _solve_chunks(

@@ -257,7 +257,7 @@ class Explainer:
             progress: show a bar on stderr, if that is a terminal.
             penalty, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
                 `explain`.
-            time_limit: seconds for each 32 rows.
+            time_limit: seconds for each 32 to 160 rows, which are solved together.
 
         Raises:
             InvalidInput: as `explain`, before the search begins.
@@ -377,7 +377,7 @@ class Explainer:
                 left out.
             n_jobs, backend, progress, seed: as in `explain_batch`.
             resume: go on with a '.part' file; False begins anew.
-            time_limit: seconds for each 32 rows.
+            time_limit: seconds for each 32 to 160 rows, which are solved together.
 
         Raises:
             InvalidInput: a file or a row is not what was expected, or the '.part' file belongs to

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 from daace._checks import check_integer
 from daace._files import write_atomically
 from daace._typing import FloatArray
-from daace.density.base import ConditionalDensity
+from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.advice import relaxed_thresholds
 from daace.explain.encoding import dump_json
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from daace.explain.stability import Stability
 
 Label = str | int | bool
+
+#: Columns of `Explanation.profile`.
+PROFILE = ("log_prob", "plausibility", "percentile", "posterior")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -104,20 +108,26 @@ class Explanation:
         judge = density if problem.posterior is None else problem.posterior
         # One row at a time, as the goal is checked: BLAS rounds differently in a batch.
         rows = [row[None] for row in plan.waypoints]
-        log_prob = np.array([density.log_prob(row)[0] for row in rows])
-        if plan.judged is None:
-            shares = np.exp([judge.log_posterior(row)[0] for row in rows])
-        else:
+        joint = np.concatenate([density.log_joint(row) for row in rows])
+        log_prob = log_sum_exp(joint)
+        if plan.judged is not None:
             shares = np.exp(plan.judged.log_posterior)
+        elif problem.posterior is None:
+            shares = np.exp(log_posterior(joint))
+        else:
+            shares = np.exp([judge.log_posterior(row)[0] for row in rows])
         draws = density.draws_
-        profile = pd.DataFrame(
-            {
-                "log_prob": log_prob,
-                "plausibility": (log_prob - draws.mean) / draws.sd,
-                "percentile": [draws.percentile(value) for value in log_prob],
-                "posterior": shares[:, region.index],
-            }
-        ).rename_axis("waypoint")
+        profile = frame_of_waypoints(
+            np.column_stack(
+                [
+                    log_prob,
+                    (log_prob - draws.mean) / draws.sd,
+                    [draws.percentile(value) for value in log_prob],
+                    shares[:, region.index],
+                ]
+            ),
+            PROFILE,
+        )
         return cls(
             status=plan.status,
             current=judge.classes_[int(np.argmax(shares[0]))].item(),
@@ -373,4 +383,15 @@ def user_path(problem: Problem, waypoints: FloatArray, values: FloatArray) -> pd
     for feature in constraints.only_down:
         j = position[feature]
         user[:, j] = np.minimum.accumulate(user[:, j])
-    return pd.DataFrame(user, columns=list(density.features_)).rename_axis("waypoint")
+    return frame_of_waypoints(user, density.features_)
+
+
+def frame_of_waypoints(values: FloatArray, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return a frame with one row per waypoint; thousands of answers share its columns."""
+    index = pd.RangeIndex(len(values), name="waypoint")
+    return pd.DataFrame(values, index=index, columns=_named(columns))
+
+
+@lru_cache(maxsize=8)
+def _named(columns: tuple[str, ...]) -> pd.Index:
+    return pd.Index(columns)

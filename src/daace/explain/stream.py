@@ -17,7 +17,7 @@ from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.table import quote
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain.batch import Batch
+from daace.explain.batch import BLOCK, Batch
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
 from daace.explain.provenance import describe_planner, name_of
@@ -26,9 +26,6 @@ from daace.explain.summary import Summary, Tally
 
 if TYPE_CHECKING:
     from daace.explain.explainer import Explainer
-
-#: Rows between two writes. A stop goes on after a whole one, so that it changes nothing.
-BLOCK = 256
 
 #: Rows that are turned into the final format together.
 FINAL = 4096
@@ -70,7 +67,7 @@ def explain_file(
         closing(read_blocks(source, features)) as blocks,
         Journal(part, asked, resume=resume) as journal,
     ):
-        done = journal.rows - journal.rows % BLOCK
+        done = journal.rows - journal.rows % BLOCK  # a block is shared out as a whole
         journal.cut(done)
         with Bar("Explaining", None, done=done, shown=progress) as bar:
             first = 0
