@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +39,9 @@ def run(
     table: Annotated[
         list[str] | None, typer.Option(help="Only this table of the study; repeatable.")
     ] = None,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Fewer or more than SPEC says; more only add.")
+    ] = None,
 ) -> None:
     """Ask every question of a study that has no record yet; stop and go on at any time."""
     from daace._workers import Workers
@@ -45,6 +49,8 @@ def run(
     from daace.study.run import run_study
 
     study = read_spec(spec)
+    if instances is not None:
+        study = replace(study, instances=instances)
     choice: Any = backend
     workers = Workers(jobs=jobs, backend=choice, dask_address=dask_address, ray_address=ray_address)
     try:

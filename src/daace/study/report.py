@@ -61,6 +61,7 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
     body = [
         f"<h1>{escape(title)}</h1>",
         _summary(results),
+        _differences(results.plan.get("differences", [])),
         _claims(check_claims(results)),
         _rates(results),
         _pictures(pictures),
@@ -100,6 +101,13 @@ def _summary(results: Results) -> str:
     return f'<dl class="cards">{cards}</dl><p class="note">{escape(note)}</p>' + _html_table(
         head, rows
     )
+
+
+def _differences(sentences: Sequence[str]) -> str:
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f"<h2>Where this study differs from the paper's</h2><ul>{items}</ul>"
 
 
 def _claims(claims: Sequence[Claim]) -> str:

@@ -19,6 +19,7 @@ from daace.study.answers import Job, Record, do, failed
 from daace.study.bench import Bench
 from daace.study.cache import Cache
 from daace.study.problems import Keys, Question, describe_question, fingerprint
+from daace.study.protocol import differences
 from daace.study.records import RecordFile
 from daace.study.spec import TRUTH, StudySpec
 
@@ -251,6 +252,7 @@ def _write_plan(
         "compared": spec.compared,
         "families": {a.name: [a.family, a.vertices] for a in spec.algorithms if a.family},
         "instances": spec.instances,
+        "differences": differences(spec, [keys.table.name for keys in every]),
         "scale": spec.scale,
         "truth": TRUTH,
         "densities": {keys.table.name: keys.comparison() for keys in every},
@@ -261,6 +263,7 @@ def _write_plan(
         earlier = load_json((folder / PLAN).read_text(encoding="utf-8"))
         for part in ("densities", "questions"):
             plan[part] |= {name: earlier[part][name] for name in others if name in earlier[part]}
+        plan["differences"] = differences(spec, list(plan["questions"]))
     write_atomically(folder / PLAN, dump_json(plan))
 
 

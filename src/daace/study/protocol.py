@@ -1,0 +1,87 @@
+"""The paper's study in numbers, and where another one differs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daace.planners.nsga2 import NSGA2
+from daace.study.spec import PLANNERS, AlgorithmSpec, StudySpec
+
+#: Tables, instances per table, and epochs of each flow.
+TABLES, INSTANCES, EPOCHS = 15, 15, 500
+
+#: Rows of the table that a graph of FACE is built on.
+NODES = 1000
+
+#: What is asked of everyone, by the name of the setting.
+GRID: dict[str, Any] = {
+    "penalties": (1, 5, 10, 15),
+    "plausibility": (-1, -0.5, 0),
+    "certainty": (-0.5, 0),
+    "rows": (15_000, 50_000),
+    "scale": "nll",
+    "margin": 0.01,
+    "samples": 1000,
+}
+
+
+def differences(spec: StudySpec, tables: Sequence[str]) -> list[str]:
+    """Return a sentence for each number of a study that is not the paper's.
+
+    Args:
+        spec: the study.
+        tables: those that were run.
+    """
+    found = []
+    if len(tables) != TABLES:
+        found.append(f"{len(tables)} tables; the paper has {TABLES}.")
+    if spec.instances != INSTANCES:
+        found.append(f"{spec.instances} instances per table; the paper has {INSTANCES}.")
+    for name, usual in GRID.items():
+        ours = getattr(spec, name)
+        if ours != usual:
+            found.append(f"{name} = {_plain(ours)}; the paper has {_plain(usual)}.")
+    for density in spec.densities:
+        epochs = dict(density.settings).get("epochs", EPOCHS)
+        if density.kind == "realnvp" and epochs != EPOCHS:
+            found.append(f"'{density.name}' is trained for {epochs} epochs; the paper: {EPOCHS}.")
+    for algorithm in spec.algorithms:
+        found += _of_algorithm(algorithm)
+    return list(dict.fromkeys(found))
+
+
+def _of_algorithm(algorithm: AlgorithmSpec) -> list[str]:
+    settings, name = dict(algorithm.settings), algorithm.family or algorithm.name
+    if algorithm.planner == PLANNERS["NSGA2"]:
+        usual = NSGA2()
+        return [
+            f"{name}: {ours} {entry}; the paper has {getattr(usual, entry)}."
+            for entry in ("generations", "population")
+            if (ours := settings.get(entry, getattr(usual, entry))) != getattr(usual, entry)
+        ] + _subset(name, algorithm)
+    if algorithm.planner == PLANNERS["PathOptimizer"] and algorithm.only is None:
+        return [f"{name} is searched for by gradients (PathOptimizer); the paper uses NSGA-II."]
+    if algorithm.planner != PLANNERS["Face"]:
+        return []
+    nodes = settings.get("nodes", NODES)
+    found = [f"{name}: a graph on {nodes} rows; the paper has {NODES}."] if nodes != NODES else []
+    if settings.get("graph", "integral") == "integral" and "pieces" in settings:
+        found.append(
+            f"{name}: an edge costs its line integral, by {settings['pieces']} midpoints; which "
+            "edges the paper's FACE has is not known."
+        )
+    return found
+
+
+def _subset(name: str, algorithm: AlgorithmSpec) -> list[str]:
+    only = algorithm.only
+    if only is None:
+        return []
+    tables = "all tables" if only.tables is None else ", ".join(only.tables)
+    instances = "all" if only.instances is None else str(only.instances)
+    return [f"{name} answers a part only: {tables}; {instances} instance(s) of each."]
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(f"{v:g}" for v in value) if isinstance(value, tuple) else f"{value}"

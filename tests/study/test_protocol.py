@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from daace.study.protocol import differences
+from daace.study.reading import read_spec
+
+STUDIES = Path(__file__).parents[2] / "studies"
+
+
+def test_the_papers_study_differs_in_how_it_searches_and_nothing_else():
+    spec = read_spec(STUDIES / "synthetic.toml")
+    found = differences(spec, [table.name for table in spec.tables])
+    assert [sentence.split(":")[0].split(" is ")[0] for sentence in found] == [
+        "DAACE GT",
+        "DAACE",
+        "BayesACE",
+        "FACE GT",
+        "FACE-DE",
+        "NSGA2 DAACE answers a part only",
+        "NSGA2 BayesACE answers a part only",
+    ]
+    assert "NSGA2 DAACE answers a part only: phoneme, wine, credit; 2 instance(s) of each." in found
+
+
+def test_every_number_that_differs_is_named():
+    spec = read_spec(STUDIES / "synthetic.toml")
+    usual = set(differences(spec, [table.name for table in spec.tables]))
+    flow = replace(spec.density("realnvp"), settings=(("epochs", 120),))
+    face = replace(spec.algorithm("FACE GT"), settings=(("nodes", 50),))
+    nsga2 = next(a for a in spec.algorithms if a.family == "NSGA2 DAACE")
+    shorter = replace(nsga2, settings=(*nsga2.settings, ("generations", 200)), only=None)
+    other = replace(
+        spec,
+        instances=5,
+        penalties=(1.0, 5.0),
+        densities=(flow, spec.density("clgn")),
+        algorithms=(face, shorter),
+    )
+    assert set(differences(other, ["phoneme"])) - usual == {
+        "1 tables; the paper has 15.",
+        "5 instances per table; the paper has 15.",
+        "penalties = 1, 5; the paper has 1, 5, 10, 15.",
+        "'realnvp' is trained for 120 epochs; the paper: 500.",
+        "FACE GT: a graph on 50 rows; the paper has 1000.",
+        "NSGA2 DAACE: 200 generations; the paper has 1000.",
+    }
