@@ -118,6 +118,8 @@ def test_the_page_stands_alone(page: Path) -> None:
         assert f"<h3>({letter})" in text
     for word in ("valid under the truth", "negative costs", "One vote per table", "not run"):
         assert word in text
+    assert "<p>In one line: " in text
+    assert "<li>2 instances per table; the paper has 15.</li>" in text
 
 
 def test_figures_stand_beside_the_page(page: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from itertools import combinations
@@ -31,6 +32,8 @@ MORE_STYLE = """
 """
 
 CLASSES = {"holds": "holds", "does not hold": "contra"}
+
+VERDICTS = ("holds", "does not hold", "not significant", "not run")
 
 
 def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
@@ -111,8 +114,12 @@ def _differences(sentences: Sequence[str]) -> str:
 
 
 def _claims(claims: Sequence[Claim]) -> str:
+    counts = Counter(claim.verdict for claim in claims)
+    letters = {v: ", ".join(c.letter for c in claims if c.verdict == v) for v in counts}
+    outcome = "; ".join(f"{verdict}: {letters[verdict]}" for verdict in VERDICTS if counts[verdict])
     parts = [
         "<h2>The paper's claims</h2>",
+        f"<p>In one line: {outcome}. A claim with several parts holds only if all of them do.</p>",
         f'<p class="note">Level {ALPHA}. Pairs are compared by Wilcoxon\'s signed ranks over '
         "problems; medians are standardised. The lead by table is the share of problems won minus "
         "lost, one vote per table, with a 95% interval.</p>",
