@@ -16,7 +16,18 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 import daace
-from benchmarks import baselines, classifiers, clgn, geodesic, growth, kde, peers, planners, rules
+from benchmarks import (
+    baselines,
+    batches,
+    classifiers,
+    clgn,
+    geodesic,
+    growth,
+    kde,
+    peers,
+    planners,
+    rules,
+)
 from daace.eqi.data import read_counties
 
 
@@ -71,6 +82,7 @@ def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.Dat
         "Linear Gaussian network against PyBNesian": lambda: pd.DataFrame(clgn.rows(full=full)),
         "Kernel density against scikit-learn": lambda: pd.DataFrame(kde.rows(full=full)),
         "Your own classifier": own_classifiers,
+        "Batches": lambda: batches.rows(repeats=3 if full else 1),
         "Random rules": lambda: rules.rows(rules.TABLES if real else ("breast_cancer",), full=full),
         "Growth": growth.rows,
         "Building graphs": baselines.building,
