@@ -11,6 +11,7 @@ from daace._typing import FloatArray, IntArray
 from daace.landscape.path import gauss_rule, segment_lengths, segment_vectors
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock
+from daace.planners.following import follow
 from daace.planners.quasi_newton import Metric
 from daace.planners.sqp import Objective, Outcome, minimize
 
@@ -82,7 +83,8 @@ class Descent:
             unit=unit,
         )
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is not accepted
-            outcome = minimize(
+            run = minimize if self.problem.region.smooth_posterior is None else follow
+            outcome = run(
                 objective,
                 Z,
                 self.metric,

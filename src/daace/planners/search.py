@@ -199,13 +199,13 @@ class Search:
         return corridors(problem, within(draw_graph(density), problem), ROUTES)
 
     def _first(self, waiting: list[int], goals: dict[int, GoalPoints]) -> Candidates:
+        edges = self._edges(waiting, goals)
         owners, ends = [], []
         for i in waiting:
             points = goals[i].inside
             if len(points):
-                edge = pull_back(self.problems[i], points)
                 rewarded = self.landscape.rewards_detours
-                points = np.concatenate([edge, points]) if rewarded else edge
+                points = np.concatenate([edges[i], points]) if rewarded else edges[i]
                 lines = straight_paths(self.starts[i], points, 0)
                 costs = self._line_costs(lines, self.unit[[i]])
                 points = points[spread_out(points, costs, self.starts_tried)]
@@ -216,6 +216,14 @@ class Search:
             ends.append(points)
         owner = np.concatenate(owners)
         return self._candidates(owner, straight_paths(self.starts[owner], np.concatenate(ends), 0))
+
+    def _edges(self, waiting: list[int], goals: dict[int, GoalPoints]) -> dict[int, FloatArray]:
+        """Return the goal points of each problem, moved to the goal's edge; all at once."""
+        points = [goals[i].inside for i in waiting]
+        sizes = [len(part) for part in points]
+        origin = np.repeat(self.starts[waiting], sizes, axis=0)
+        edge = pull_back(self.problems[0], np.concatenate(points), origin=origin)
+        return dict(zip(waiting, np.split(edge, np.cumsum(sizes)[:-1]), strict=True))
 
     def _line_costs(self, lines: FloatArray, unit: FloatArray) -> FloatArray:
         costs = np.empty(len(lines))

@@ -87,7 +87,7 @@ def best_reached(slack: FloatArray) -> tuple[float, float]:
 def pull_back(
     problem: Problem, points: FloatArray, *, origin: FloatArray | None = None, halvings: int = 10
 ) -> FloatArray:
-    """Move goal points along the straight line to the start, up to the goal's edge.
+    """Move goal points along straight lines to the start, up to the goal's edge.
 
     Bisection keeps the end that is inside, so every result meets the goal. A classifier is asked
     about several points of each line at once, as its time is by the question, not by the row.
@@ -95,7 +95,7 @@ def pull_back(
     Args:
         problem: the problem.
         points: inside the goal, shape `(points, n)`.
-        origin: where the lines come from; the start when left out.
+        origin: where the lines come from, one for all or for each; the start when left out.
         halvings: steps of the bisection.
     """
     begin = problem.x if origin is None else origin
