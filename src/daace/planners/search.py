@@ -151,7 +151,7 @@ class Search:
     def run(self) -> list[Plan]:
         plans = [already_there(p, self.clock) for p in self.problems]
         waiting = [i for i, plan in enumerate(plans) if plan is None]
-        goals = {i: goal_points(self.problems[i]) for i in waiting}
+        goals = self._goals(waiting)
         self.routes = {i: self._routes(i) for i in waiting}
         best = {i: BestPaths() for i in waiting}
         ends = {i: goals[i].inside[:0] for i in waiting}
@@ -188,6 +188,16 @@ class Search:
         return before - after > self.vertex_tolerance * abs(before)
 
     # Seeds ------------------------------------------------------------------------------------
+
+    def _goals(self, waiting: list[int]) -> dict[int, GoalPoints]:
+        """Return the goal points of each problem; what one has climbed to serves the others."""
+        goals: dict[int, GoalPoints] = {}
+        beyond: FloatArray | None = None
+        for i in waiting:
+            goals[i] = goal_points(self.problems[i], beyond=beyond)
+            if len(goals[i].inside):
+                beyond = goals[i].inside
+        return goals
 
     def _routes(self, i: int) -> list[FloatArray]:
         if self.given is not None:
