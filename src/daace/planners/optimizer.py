@@ -78,14 +78,22 @@ class PathOptimizer(Planner):
         clock = Clock(self.time_limit)
 
         def solve(plain: list[Problem]) -> list[Plan]:
-            return self._search(plain, clock)
+            return self._search(plain, clock, self.tried)
+
+        def scout(plain: list[Problem]) -> list[Plan]:
+            return self._search(plain, clock, (0,))
 
         with one_thread():
             if self.sparsity == 0 and not any(p.feasible.discrete for p in problems):
                 return solve(list(problems))
-            return [solve_discrete(p, solve, sparsity=self.sparsity, clock=clock) for p in problems]
+            return [
+                solve_discrete(p, solve, scout, sparsity=self.sparsity, clock=clock)
+                for p in problems
+            ]
 
-    def _search(self, problems: list[Problem], clock: Clock) -> list[Plan]:
+    def _search(
+        self, problems: list[Problem], clock: Clock, vertices: tuple[int, ...]
+    ) -> list[Plan]:
         """Plan paths of problems without whole numbers and without a number of changes."""
         plans: list[Plan | None] = [None] * len(problems)
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -95,7 +103,7 @@ class PathOptimizer(Planner):
         for members in groups.values():
             search = Search(
                 [problems[i] for i in members],
-                vertices=self.tried,
+                vertices=vertices,
                 starts=self.starts,
                 vertex_tolerance=self.vertex_tolerance,
                 clock=clock,
