@@ -81,6 +81,7 @@ class Objective:
         unit: roughness that counts as 1 inside the optimiser.
         margin: slack to keep, in nats.
         lines: what a classifier is taken to say of the ends; it is asked itself when left out.
+        pull: a slope of the cost at the ends besides that of the terrain, shape `(paths, n)`.
     """
 
     landscape: Landscape
@@ -95,6 +96,7 @@ class Objective:
     unit: FloatArray
     margin: float = MARGIN
     lines: Lines | None = None
+    pull: FloatArray | None = None
 
     def take(self, rows: np.ndarray, lines: Lines | None) -> Objective:
         """Return the objective of some of the paths."""
@@ -105,6 +107,7 @@ class Objective:
             upper=self.upper[rows],
             unit=self.unit[rows],
             lines=lines,
+            pull=None if self.pull is None else self.pull[rows],
         )
 
     def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
@@ -136,7 +139,12 @@ class Objective:
             slack, slopes = np.ones((len(Z), 2)), np.zeros((len(Z), 2, Z.shape[2]))
         vectors = segment_vectors(paths)
         lengths = segment_lengths(vectors if self.weights is None else vectors * self.weights)
-        return _Values(costs.sum(axis=1), gradient()[:, 1:], slack, slopes, costs, lengths)
+        cost, downhill = costs.sum(axis=1), gradient()[:, 1:]
+        if self.pull is not None:
+            pull = self.pull[rows]
+            cost = cost + np.einsum("bn,bn->b", pull, Z[:, -1] - self.starts[rows])
+            downhill[:, -1] += pull
+        return _Values(cost, downhill, slack, slopes, costs, lengths)
 
 
 @dataclass(eq=False)
