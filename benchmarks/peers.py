@@ -203,7 +203,7 @@ def nice(seen: Table, model: Any) -> dict[str, Method]:
 def alibi(
     seen: Table, model: Any, queries: pd.DataFrame, python: str | None
 ) -> list[tuple[str, np.ndarray, float]]:
-    """Return name, answers and seconds per row of alibi's methods, run by another interpreter."""
+    """Return name, answers and CPU seconds per row of alibi's methods, run by another interpreter."""
     if python is None:
         print("alibi is left out: give --alibi-python, an interpreter that has alibi[tensorflow].")
         return []
@@ -227,13 +227,13 @@ def alibi(
 
 
 def timed(method: Method, queries: pd.DataFrame) -> tuple[np.ndarray, float]:
-    """Return answers and seconds per row; the first row is asked before, as draws are made once."""
+    """Return answers and CPU seconds per row, after one row to warm up: draws are made once."""
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         method(queries.iloc[[0]])
-        begin = time.perf_counter()
+        begin = time.process_time()
         ends = method(queries)
-        return ends, (time.perf_counter() - begin) / len(queries)
+        return ends, (time.process_time() - begin) / len(queries)
 
 
 def measure(

@@ -25,6 +25,9 @@ TRIED = 3
 #: Share of cost and term that is worth letting go of what is held.
 FALLS = 1e-6
 
+#: Share of cost and term that it may cost not to change, on the way, what the end does not change.
+STILL = 0.01
+
 #: Changes smaller than this, in standard deviations, are none.
 NONE = 1e-7
 
@@ -32,8 +35,9 @@ NONE = 1e-7
 def shrink(problem: Problem, plan: Plan, *, l1: float, clock: Clock) -> Plan:
     """Return the plan moved downhill on cost plus `l1` times the changes of its end.
 
-    A feature that is held at its end is held along the way. Where nothing better arrives, the
-    plan itself comes back. Both are found by trying: good, not provably the best.
+    A feature whose end is at the start then stays there along the way, if that costs little. Where
+    nothing better arrives, the plan itself comes back. What to hold is found by trying: good, not
+    provably the best.
 
     Args:
         problem: without whole numbers or a number of changes.
@@ -54,6 +58,12 @@ def shrink(problem: Problem, plan: Plan, *, l1: float, clock: Clock) -> Plan:
         moved = shrinkage.move(best, np.where(sides == 0, freed, sides))
         if shrinkage.total(moved) < shrinkage.total(best) * (1 - FALLS):
             best, sides = _hold_least(shrinkage, moved, np.sign(moved[-1] - problem.x), clock)
+    still = best[-1] == problem.x
+    held = best.copy()
+    held[:, still] = problem.x[still]
+    held = shrinkage.move(held, np.where(still, 0.0, np.sign(best[-1] - problem.x)))
+    if shrinkage.total(held) <= shrinkage.total(best) * (1 + STILL):
+        best = held
     return arrive(problem, best, clock, notes=plan.notes)
 
 
