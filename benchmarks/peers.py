@@ -203,7 +203,7 @@ def nice(seen: Table, model: Any) -> dict[str, Method]:
 def alibi(
     seen: Table, model: Any, queries: pd.DataFrame, python: str | None
 ) -> list[tuple[str, np.ndarray, float]]:
-    """Return name, answers and CPU seconds per row of alibi's methods, run by another interpreter."""
+    """Return name, answers and CPU seconds per row of alibi's methods, by another interpreter."""
     if python is None:
         print("alibi is left out: give --alibi-python, an interpreter that has alibi[tensorflow].")
         return []
