@@ -3,7 +3,7 @@
 breast_cancer, malignant rows that the classifier recognises, to benign. Validity is what the
 classifier itself says of the answer (without one, the density); how plausible an answer is says an
 independent judge, a kernel density on rows that no method has seen. All rows are known at once, so
-we are asked for them in one call; those that have no such call are asked row by row.
+we are asked for them in one call, and once more row by row, as the others are.
 
 alibi 0.9.6 needs numpy below 2 and pandas below 3, so it has an environment of its own:
 
