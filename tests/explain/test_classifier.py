@@ -383,3 +383,16 @@ def test_alternatives_are_judged_by_the_classifier_too(mixture):
         assert other.current == "ill"
         assert (other.profile["posterior"] > 0.05).all()
         assert other.counterfactual["x1"] > 2.5
+
+
+def test_the_rows_of_a_batch_share_their_questions(mixture, rows):
+    frame, y = rows
+    model = LogisticRegression().fit(frame, y)
+    explainer = Explainer(mixture, classifier=model)
+    ill = frame[model.predict(frame) == "ill"].head(24)
+    one = explainer.explain(ill.iloc[0]).provenance
+    many = explainer.explain_batch(ill)
+    assert all(e.found for e in many)
+    assert many[0].provenance.classifier_calls <= 2 * one.classifier_calls
+    ends = many.to_frame()[["x1", "x2"]]
+    assert (model.predict(ends) == "well").all()

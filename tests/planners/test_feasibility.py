@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from daace import Constraints, GaussianMixture, Goal, Landscape, PathOptimizer, Problem
 from daace.planners.feasibility import reach
+from daace.planners.seeds import goal_points
 
 CORRELATED = np.array([[1.0, 0.99], [0.99, 1.0]])
 
@@ -42,3 +45,54 @@ def test_the_default_planner_uses_it() -> None:
     plan = PathOptimizer().solve(p, rng=np.random.default_rng(0))
     assert plan.found
     assert (plan.waypoints[:, 1] == 0.0).all()
+
+
+class Linear:
+    """The log-odds of 'b' are 3 x1 - 4.5; counts the questions."""
+
+    classes_ = np.array(["a", "b"])
+    smooth = True
+    asked = 0
+
+    def log_posterior(self, X: np.ndarray) -> np.ndarray:
+        self.asked += 1
+        odds = 3 * X[:, 0] - 4.5
+        return -np.logaddexp(0.0, np.stack([odds, -odds], axis=1))
+
+    def log_posterior_and_gradient(
+        self, X: np.ndarray, index: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        logs = self.log_posterior(X)
+        return logs, np.exp(logs[:, [1 - index]]) * [[3.0 if index else -3.0, 0.0]]
+
+
+@pytest.mark.parametrize("least", [-4.0, 10.0])
+def test_a_classifier_is_asked_at_the_foot_and_at_the_top(least: float) -> None:
+    """Also where the goal is out of reach: only the density could be better then."""
+    judge = Linear()
+    p = replace(problem(min_posterior=0.9, min_log_prob=least), posterior=judge)
+    result = reach(p, np.array([[9.0, 0.0], [-6.0, 0.0]]))
+    asked = judge.asked
+    axis = np.column_stack([np.linspace(-3, 6, 9001), np.zeros(9001)])
+    slack = p.region.slack(axis)
+    assert bool(len(result.inside)) == bool((slack >= 0).all(axis=1).any())
+    if len(result.inside):
+        assert p.region.contains(result.inside).all()
+    else:
+        assert result.log_prob == pytest.approx(slack[slack[:, 1] >= 0, 0].max(), abs=1e-3)
+    assert asked <= 20
+
+
+def test_what_one_start_has_climbed_to_serves_another_where_its_rules_allow_it() -> None:
+    centres = np.zeros((2, 12))
+    centres[1, 0] = 6.0
+    density = GaussianMixture([1, 1], centres, [np.eye(12)] * 2, ["a", "b"])
+    goal = Goal("b", min_log_prob=-12.2)  # 0.5 nats below the top: no draw is so high
+    p = Problem(np.zeros(12), Landscape(density), goal, Constraints(fixed=["x2"]))
+    first = goal_points(p)
+    assert not p.region.contains(p.feasible.nearest(density.pool("b").X)).any()
+    assert len(first.inside)
+    assert p.region.contains(first.inside).all()
+    assert np.array_equal(goal_points(p, beyond=first.inside).inside, first.inside)
+    other = replace(p, start=np.full(12, 0.1))  # where x2 is fixed at another value
+    assert (goal_points(other, beyond=first.inside).inside[:, 1] == 0.1).all()

@@ -48,6 +48,15 @@ def test_pulled_back_points_sit_on_the_edge() -> None:
     assert (np.linalg.norm(pulled - p.x, axis=1) <= np.linalg.norm(points - p.x, axis=1)).all()
 
 
+def test_lines_from_several_origins_are_pulled_back_as_each_alone() -> None:
+    p = problem()
+    points = goal_points(p).inside[:6]
+    origin = p.x + np.random.default_rng(0).normal(size=points.shape)
+    together = pull_back(p, points, origin=origin)
+    alone = [pull_back(p, x[None], origin=o)[0] for x, o in zip(points, origin, strict=True)]
+    np.testing.assert_allclose(together, np.stack(alone), rtol=1e-12)
+
+
 def test_spread_out_takes_the_cheapest_and_the_far() -> None:
     points = np.array([[0.0], [0.1], [0.2], [9.0]])
     chosen = spread_out(points, np.array([1.0, 0.5, 2.0, 50.0]), 3)

@@ -100,8 +100,9 @@ class ClassifierPosterior:
     ) -> tuple[FloatArray, FloatArray]:
         """Return log p(y | x) and the gradient of log p(y = index | x), by one question.
 
-        `d log p / dz = (dp / dx) s / p`, where s is the standard deviation of each feature x;
-        central differences in place of `dp / dx` where no gradient is known.
+        `d log p / dz = (dp / dx) s / p`, where s is the standard deviation of each feature x. Where
+        no gradient is known, central differences of the log-odds `l = log p - log(1 - p)`, which
+        bend less than p does: `d log p / dz = (1 - p) dl / dz`.
         """
         if self._slope is not None:
             shares = self._shares(X)
@@ -110,9 +111,12 @@ class ClassifierPosterior:
             rows, n = X.shape
             ways = STEP * np.concatenate([np.zeros((1, n)), np.eye(n), -np.eye(n)])
             shares = self._shares((X[:, None] + ways).reshape(-1, n))
-            around = np.log(np.maximum(shares[:, index], SMALLEST)).reshape(rows, -1)
+            share, others = shares[:, index], np.delete(shares, index, axis=1).sum(axis=1)
+            odds = np.log(np.maximum(share, SMALLEST)) - np.log(np.maximum(others, SMALLEST))
+            around = odds.reshape(rows, -1)
             slopes = (around[:, 1 : n + 1] - around[:, n + 1 :]) / (2 * STEP)
-            shares = shares[:: 2 * n + 1]
+            shares, others = shares[:: 2 * n + 1], others[:: 2 * n + 1]
+            slopes *= others[:, None]
         with np.errstate(divide="ignore"):
             return np.log(shares), slopes
 

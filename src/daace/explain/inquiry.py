@@ -10,6 +10,7 @@ import numpy as np
 from daace._typing import FloatArray, Labels
 from daace.exceptions import InvalidInput
 from daace.explain.classifier import ClassifierPosterior
+from daace.explain.memory import Memory, row_keys
 from daace.planners.base import Judged, Status
 
 #: What is judged among other rows counts as so many nats less probable: alone it may round down.
@@ -66,7 +67,7 @@ class Inquiry:
         self._budget = budget
         self._spent = 0
         self._until = None if time_limit is None else time.perf_counter() + time_limit
-        self._seen: dict[bytes, FloatArray] = {}
+        self._seen = Memory(len(judge.classes_))
 
     @property
     def smooth(self) -> bool:
@@ -77,16 +78,21 @@ class Inquiry:
         """Return log p(y | x) of model-space rows; -inf for what may not be asked any more."""
         if len(X) > 1 and X.base is None and not X.flags.writeable:
             return self._of_draws(X)
-        keys = [row.tobytes() for row in np.ascontiguousarray(X)]
-        new = {key: k for k, key in enumerate(keys) if key not in self._seen}
+        keys = row_keys(X)
+        new = self._seen.missing(keys)
         if new:
-            rows = list(new.values())[: self._left(len(new))]
+            rows = new[: self._left(len(new))]
             logs = self._ask(X[rows])
             if logs is not None:
                 self._keep([keys[k] for k in rows], logs, alone=len(rows) == 1)
                 self._spent += len(rows)
-        never = np.full(len(self.classes_), -np.inf)
-        return np.stack([self._seen.get(key, never) for key in keys])
+                if len(rows) == len(keys) > 1:
+                    return logs - ROUNDING
+        return self._seen.find(keys)
+
+    def know(self, X: FloatArray, logs: FloatArray) -> None:
+        """Take over what is known of some rows already: log p(y | x), shape `(rows, classes)`."""
+        self._keep(row_keys(X), logs, alone=False)
 
     def log_posterior_and_gradient(
         self, X: FloatArray, index: int
@@ -104,7 +110,7 @@ class Inquiry:
         self.calls += 1
         self.rows += each * len(X)
         self._spent += each * len(X)
-        self._keep([row.tobytes() for row in np.ascontiguousarray(X)], answer[0], alone=False)
+        self._keep(row_keys(X), answer[0], alone=False)
         return self.log_posterior(X), answer[1]
 
     def report(self, paths: Sequence[FloatArray], start_logs: FloatArray) -> list[Judged]:
@@ -149,9 +155,7 @@ class Inquiry:
         return logs
 
     def _keep(self, keys: list[bytes], logs: FloatArray, *, alone: bool) -> None:
-        logs = logs if alone else logs - ROUNDING
-        for key, row in zip(keys, logs, strict=True):
-            self._seen.setdefault(key, row)
+        self._seen.add(keys, logs if alone else logs - ROUNDING)
 
     def _left(self, wanted: int) -> int:
         """Return how many of the wanted rows may still be asked about."""

@@ -73,6 +73,8 @@ class Question:
         way of one row does not cost the others their answers.
         """
         inquiry = self.inquiry(len(chunk.starts))
+        if inquiry is not None and chunk.start_logs is not None:
+            inquiry.know(chunk.starts, chunk.start_logs)
         problems = self.problems(chunk.starts, chunk.goal_of, inquiry)
         rngs = [row_generator(chunk.seed, row) for row in chunk.numbers]
         with one_thread():

@@ -39,7 +39,6 @@ class Rule:
         eased: the constraints with the rule moved to a number; None where there is no such number.
         now: the number.
         needed: the number at which an end, a row in the user's units, keeps the rule.
-        whole: whether the number is a whole one.
     """
 
     words: str
@@ -47,7 +46,6 @@ class Rule:
     eased: Callable[[float], Constraints] | None = None
     now: float = np.nan
     needed: Callable[[dict[str, float]], float] | None = None
-    whole: bool = False
 
 
 def find_reasons(problem: Problem) -> tuple[str, ...]:
@@ -57,7 +55,16 @@ def find_reasons(problem: Problem) -> tuple[str, ...]:
     sought, by bisection, at which there still is one. Where no rule alone is to blame, the fewest
     are named, in their order, that must go together. There are none where the goal is out of
     reach without any rule: then the thresholds are.
+
+    Where it is the number of features that may change, nothing else is looked at: each look would
+    be a search for few changes. How many are enough says the planner, which has come so far.
     """
+    most = problem.constraints.max_changed
+    if most is not None:
+        without = replace(problem.constraints, max_changed=None)
+        if _reachable(problem, without):
+            return (f"'max_changed' ({most}) stands in the way: without it there is a path.",)
+        problem = replace(problem, constraints=without)
     rules = list(rules_of(problem))[:LOOKED_AT]
     if not rules or not _reachable(problem, _harmless(problem.constraints)):
         return ()
@@ -72,7 +79,7 @@ def find_reasons(problem: Problem) -> tuple[str, ...]:
 
 
 def rules_of(problem: Problem) -> Iterator[Rule]:
-    """Yield each rule that can stand in the way; weights and steps cannot."""
+    """Yield each rule on features that can stand in the way; weights and steps cannot."""
     rules = problem.constraints
     start = _row(problem, problem.x)
     for name in ("fixed", "only_up", "only_down", "integer"):
@@ -88,21 +95,6 @@ def rules_of(problem: Problem) -> Iterator[Rule]:
             yield _bound(rules, name, feature, number, start)
     for k, link in enumerate(rules.links):
         yield _link(rules, k, link)
-    if rules.max_changed is not None:
-        yield _count(rules, rules.max_changed, start)
-
-
-def _count(rules: Constraints, most: int, start: dict[str, float]) -> Rule:
-    """Return the rule of how many features may change."""
-
-    def eased(value: float) -> Constraints:
-        return replace(rules, max_changed=int(np.ceil(value)))
-
-    def needed(end: dict[str, float]) -> float:
-        return sum(end[feature] != start[feature] for feature in start)
-
-    without = replace(rules, max_changed=None)
-    return Rule(f"'max_changed' ({most})", without, eased, most, needed, whole=True)
 
 
 def _bound(
@@ -193,7 +185,7 @@ def _say(problem: Problem, rule: Rule) -> str:
         else:
             close = middle
     number = rule.now + enough * (far - rule.now)
-    return f"{head}: {np.ceil(number) if rule.whole else number:.4g} would be enough."
+    return f"{head}: {number:.4g} would be enough."
 
 
 def _together(problem: Problem, rules: list[Rule]) -> str:

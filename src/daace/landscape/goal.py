@@ -146,18 +146,49 @@ class GoalRegion:
             slack[:, 1] = posterior - self.log_min_posterior
         return slack
 
+    def odds_slack(self, X: FloatArray) -> FloatArray:
+        """Return by how much the judge's log-odds of the target exceed those of the threshold."""
+        assert self.posterior is not None
+        return self._odds(self.posterior.log_posterior(X))[0]
+
+    def odds_slack_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the same and its gradient, by one question to a judge that knows its slopes."""
+        assert self.smooth_posterior is not None
+        logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
+        slack, others = self._odds(logs)
+        return slack, slopes / np.exp(others)[:, None]
+
+    def _odds(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the slack of the log-odds, and the logarithm of all other classes' share."""
+        mine = np.maximum(logs[:, self.index], NEVER)
+        others = log_sum_exp(np.maximum(np.delete(logs, self.index, axis=1), NEVER))
+        if not np.isfinite(self.log_min_posterior):
+            return np.full(len(logs), PLENTY), others
+        wanted = self.log_min_posterior - np.log(-np.expm1(self.log_min_posterior))
+        return mine - others - wanted, others
+
     def contains(self, X: FloatArray) -> BoolArray:
         """Whether each row meets both thresholds."""
         inside: BoolArray = np.all(self.slack(X) >= 0, axis=1)
         return inside
 
-    def slack_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        """Return the slacks and a function giving their gradients, shape `(rows, 2, n)`."""
+    def slack_and_pullback(
+        self, X: FloatArray, odds: tuple[FloatArray, FloatArray] | None = None
+    ) -> tuple[FloatArray, Callable[[], FloatArray]]:
+        """Return the slacks and a function giving their gradients, shape `(rows, 2, n)`.
+
+        Args:
+            X: model-space rows.
+            odds: slack of the log-odds and its gradient, where they are known or guessed: they
+                take the place of the second slack, and nobody is asked.
+        """
         joint, pullback = self.density.log_joint_and_pullback(X)
         logs, slopes = None, None
-        if self.smooth_posterior is not None:  # one question: the gradient is always asked for
+        if odds is None and self.smooth_posterior is not None:  # one question for both
             logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
         slack = self._slack(joint, logs)
+        if odds is not None:
+            slack[:, 1], slopes = odds
 
         def gradients() -> FloatArray:
             share = np.exp(joint - (slack[:, :1] + self.min_log_prob))

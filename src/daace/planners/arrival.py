@@ -42,12 +42,14 @@ def restore(
     path = path.copy()
     edges = np.zeros(2, dtype=bool)  # once missed, an edge is kept to: the two can be close
     for _ in range(NEWTON):
-        slack, gradients = region.slack_and_pullback(path[-1:])
+        slack = region.slack(path[-1:])
         short = 2 * MARGIN - slack[0]
         if not (short > MARGIN).any():
             break
         edges |= short > MARGIN
-        uphill = gradients()[0, edges]
+        # The slopes of a classifier are dear: it is asked for them where its edge is missed.
+        unasked = None if edges[1] else (slack[:, 1], np.zeros_like(path[-1:]))
+        uphill = region.slack_and_pullback(path[-1:], unasked)[1]()[0, edges]
         end, wish, low, high = (
             row[None, None] for row in (path[-1], uphill.sum(axis=0), lower, upper)
         )

@@ -11,6 +11,7 @@ from daace._typing import FloatArray, IntArray
 from daace.landscape.path import gauss_rule, segment_lengths, segment_vectors
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock
+from daace.planners.following import follow
 from daace.planners.quasi_newton import Metric
 from daace.planners.sqp import Objective, Outcome, minimize
 
@@ -58,10 +59,12 @@ class Descent:
         upper: FloatArray,
         unit: FloatArray,
         iterations: int = ITERATIONS,
+        pull: FloatArray | None = None,
     ) -> Outcome:
         """Move paths to rest, within bounds of shape `(paths, n)` or `(paths, waypoints, n)`.
 
-        An end whose posterior has no gradient stays where it is.
+        An end whose posterior has no gradient stays where it is. `pull` is a slope of the cost at
+        the ends besides that of the terrain, in the same units, shape `(paths, n)`.
         """
         Z = paths[:, 1:]
         if lower.ndim == 2:
@@ -80,9 +83,11 @@ class Descent:
             slabs=self.problem.feasible.slabs,
             weights=self.weights,
             unit=unit,
+            pull=pull,
         )
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is not accepted
-            outcome = minimize(
+            run = minimize if self.problem.region.smooth_posterior is None else follow
+            outcome = run(
                 objective,
                 Z,
                 self.metric,

@@ -36,12 +36,15 @@ ROUNDS = 4
 Solve = Callable[[list[Problem]], list[Plan]]
 
 
-def solve_discrete(problem: Problem, solve: Solve, *, sparsity: float, clock: Clock) -> Plan:
+def solve_discrete(
+    problem: Problem, solve: Solve, scout: Solve, *, sparsity: float, clock: Clock
+) -> Plan:
     """Plan with whole numbers and few changes.
 
     Args:
         problem: what to solve.
         solve: plans several problems without such rules, together.
+        scout: the same by straight lines, which is faster: says which features can be held.
         sparsity: share by which the cost may grow for fewer changes.
         clock: of the run.
     """
@@ -51,9 +54,11 @@ def solve_discrete(problem: Problem, solve: Solve, *, sparsity: float, clock: Cl
         return plan
     changes = problem.feasible.changes
     most = len(problem.x) if changes is None else changes.most
-    kept, plan = keep_fewer(relaxed, plan, solve, most=most, sparsity=sparsity)
-    if len(changed(problem, plan)) > most:
-        note = f"No path was found that changes at most {most} features: allow more."
+    kept, plan = keep_fewer(relaxed, plan, solve, scout, most=most, sparsity=sparsity)
+    fewest = len(changed(problem, plan))
+    if fewest > most:
+        some = f"{most} feature{'s' * (most != 1)}"
+        note = f"No path was found that changes at most {some}: {fewest} would be enough."
         return give_up(problem, clock, reachable=plan.reachable, notes=(note,))
     if len(problem.feasible.grid) == 0:
         return plan
@@ -74,19 +79,26 @@ def changed(problem: Problem, plan: Plan) -> IntArray:
 
 
 def keep_fewer(
-    problem: Problem, plan: Plan, solve: Solve, *, most: int, sparsity: float
+    problem: Problem, plan: Plan, solve: Solve, scout: Solve, *, most: int, sparsity: float
 ) -> tuple[Problem, Plan]:
     """Hold features at the start while more change than may, or while that costs little.
 
     Half of those that are too many are held at once, if there is still a path; a quarter
-    otherwise, and so on; at last each feature alone.
+    otherwise, and so on; at last each feature alone. While too many change, straight lines will
+    do: the path is planned anew when they are few enough.
 
     Returns the problem with the features held, and its plan.
     """
     limit = plan.cost + sparsity * abs(plan.cost)
+    straight = False
     while True:
         moving = changed(problem, plan)
         surplus = len(moving) - most
+        if surplus <= 0 and straight:
+            better = solve([_hold(problem, moving, moving[:0])])[0]
+            plan = better if better.found and len(better.waypoints) > 1 else plan
+            straight = False
+            continue
         if surplus <= 0 and sparsity == 0:
             return problem, plan
         size = -(-surplus // 2) if surplus > 0 else len(moving) // 2
@@ -98,7 +110,8 @@ def keep_fewer(
         for tried, several in ((groups, 1), (singles, SINGLES)):
             held = (_hold(problem, moving, group) for group in tried)
             problems = list(islice((p for p in held if can_be_met(p)), several))
-            pairs = zip(problems, solve(problems) if problems else [], strict=True)
+            plans = (scout if surplus > 0 else solve)(problems) if problems else []
+            pairs = zip(problems, plans, strict=True)
             good = [
                 (p, found)
                 for p, found in pairs
@@ -106,6 +119,7 @@ def keep_fewer(
             ]
             if good:
                 problem, plan = min(good, key=lambda pair: pair[1].cost)
+                straight = surplus > 0
                 break
         else:
             return problem, plan

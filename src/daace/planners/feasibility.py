@@ -8,16 +8,36 @@ maximised, within the constraints.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
 
 from daace._typing import FloatArray
+from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
+from daace.planners.sqp import Lines
 
 #: Strictly inside, in nats: enough that rounding cannot undo it.
 INSIDE = 1e-4
+
+#: Climbs by what a classifier says at the foot, before it is asked at every step.
+ROUNDS = 5
+
+#: Log-odds at the top that differ by less from what was expected are as expected.
+EXPECTED = 1e-3
+
+#: So far inside, in nats, that there is no need to climb on: only that the goal can be met matters.
+WELL_INSIDE = 0.1
+
+
+#: Slacks of a point, shape `(2,)`, and their gradients, shape `(2, n)`.
+Look = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+#: From a point to the top, as it is seen.
+Way = Callable[[Problem, FloatArray, Look], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +70,8 @@ def reach(problem: Problem, points: FloatArray) -> Reach:
     if (smaller > INSIDE).any():
         return Reach(tops[smaller > INSIDE], np.inf, np.inf)
     best = tops[np.argmax(smaller)]
-    ends = np.stack([_climb_one(problem, best, which) for which in (0, 1)])
+    ways = (partial(_climb_one, which=which) for which in (0, 1))
+    ends = np.stack([_settle(problem, best, way) for way in ways])
     slack = problem.region.slack(ends)
     inside = ends[slack.min(axis=1) > 0]
     reached = [slack[k, k] if slack[k, 1 - k] >= 0 else -np.inf for k in (0, 1)]
@@ -59,48 +80,90 @@ def reach(problem: Problem, points: FloatArray) -> Reach:
 
 def climb(problem: Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return where some points climb to, and the smaller of the two slacks there."""
-    tops = np.stack([_climb(problem, point) for point in points])
+    tops = np.stack([_settle(problem, point, _climb) for point in points])
     return tops, problem.region.slack(tops).min(axis=1)
 
 
-def _climb(problem: Problem, point: FloatArray) -> FloatArray:
-    """Maximise `-log(exp(-a) + exp(-b))` of the two slacks a and b."""
+def _settle(problem: Problem, point: FloatArray, way: Way) -> FloatArray:
+    """Climb by what a classifier says at the foot and, if it says otherwise at the top, again.
+
+    So it is asked once for each climb, not at every step. What does not settle in some rounds is
+    climbed by questions.
+    """
+    region = problem.region
+    if region.smooth_posterior is None:
+        return way(problem, point, _look(region))
+    for _ in range(ROUNDS):
+        slack, slopes = region.odds_slack_and_gradient(point[None])
+        lines = Lines(point[None], slack, slopes)
+        top = way(problem, point, _look(region, lines))
+        expected = lines.at(top[None], np.array([0]))[0]
+        if np.abs(region.odds_slack(top[None]) - expected)[0] <= EXPECTED:
+            return top
+        point = top
+    return way(problem, point, _look(region))
+
+
+def _look(region: GoalRegion, lines: Lines | None = None) -> Look:
+    """Return how slacks and their gradients are seen: as they are, or along a line."""
+
+    def look(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        odds = None if lines is None else lines.at(x[None], np.array([0]))
+        slack, gradients = region.slack_and_pullback(x[None], odds)
+        return slack[0], gradients()[0]
+
+    return look
+
+
+def _climb(problem: Problem, point: FloatArray, look: Look) -> FloatArray:
+    """Maximise `-log(exp(-a) + exp(-b))` of the two slacks a and b, until both are positive."""
+    feasible = problem.feasible
+    arrived: list[FloatArray] = []
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
-        slack, gradients = problem.region.slack_and_pullback(x[None])
+        slack, gradients = look(x)
+        if slack.min() >= WELL_INSIDE and feasible.allows(x[None])[0]:
+            arrived.append(x.copy())
+            raise _Arrived
         top = float((-slack).max())
-        shares = np.exp(-slack[0] - top)
+        shares = np.exp(-slack - top)
         value = top + float(np.log(shares.sum()))
-        return value, -(shares / shares.sum()) @ gradients()[0]
+        return value, -(shares / shares.sum()) @ gradients
 
-    feasible = problem.feasible
     bounds = np.column_stack([feasible.lower, feasible.upper])
     links = _links(problem)
-    result = minimize(
-        loss,
-        point,
-        jac=True,
-        method="SLSQP" if links else "L-BFGS-B",
-        bounds=bounds,
-        constraints=links,
-        options={"maxiter": 300},
-    )
+    try:
+        result = minimize(
+            loss,
+            point,
+            jac=True,
+            method="SLSQP" if links else "L-BFGS-B",
+            bounds=bounds,
+            constraints=links,
+            options={"maxiter": 300},
+        )
+    except _Arrived:
+        return arrived[0]
     top: FloatArray = feasible.nearest(result.x[None])[0]
     return top
 
 
-def _climb_one(problem: Problem, point: FloatArray, which: int) -> FloatArray:
+class _Arrived(Exception):
+    """Ends a climb whose end is good enough."""
+
+
+def _climb_one(problem: Problem, point: FloatArray, look: Look, which: int) -> FloatArray:
     """Maximise one slack while the other is not negative."""
-    region, feasible = problem.region, problem.feasible
+    feasible = problem.feasible
 
     def value(x: FloatArray) -> tuple[float, FloatArray]:
-        slack, gradients = region.slack_and_pullback(x[None])
-        return -float(slack[0, which]), -gradients()[0, which]
+        slack, gradients = look(x)
+        return -float(slack[which]), -gradients[which]
 
     constraint = {
         "type": "ineq",
-        "fun": lambda x: region.slack(x[None])[0, 1 - which] - INSIDE,
-        "jac": lambda x: region.slack_and_pullback(x[None])[1]()[0, 1 - which],
+        "fun": lambda x: look(x)[0][1 - which] - INSIDE,
+        "jac": lambda x: look(x)[1][1 - which],
     }
     bounds = np.column_stack([feasible.lower, feasible.upper])
     with warnings.catch_warnings():  # that a step left the bounds by rounding is clipped below

@@ -12,6 +12,7 @@ from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
 from daace.planners.discrete import solve_discrete
+from daace.planners.lasso import shrink
 from daace.planners.search import Search
 
 
@@ -28,6 +29,10 @@ class PathOptimizer(Planner):
         starts: straight lines to begin with.
         vertex_tolerance: share of the cost that one vertex less is worth.
         sparsity: share by which the cost may grow so that fewer features change.
+        l1: cost of changing a feature by one standard deviation, from start to end, besides that
+            of the path: with more of it fewer features change. The best path without it is moved
+            downhill with it, and a feature whose end stays at the start then stays along the way.
+            The cost that is told is that of the path alone.
         time_limit: seconds; the best path found until then is returned.
 
     Example:
@@ -45,6 +50,7 @@ class PathOptimizer(Planner):
     starts: int = 8
     vertex_tolerance: float = 0.01
     sparsity: float = 0.0
+    l1: float = 0.0
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
@@ -56,6 +62,7 @@ class PathOptimizer(Planner):
         check_integer("starts", self.starts, at_least=1)
         check_number("vertex_tolerance", self.vertex_tolerance, at_least=0)
         check_number("sparsity", self.sparsity, at_least=0)
+        check_number("l1", self.l1, at_least=0)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, above=0)
 
@@ -78,14 +85,26 @@ class PathOptimizer(Planner):
         clock = Clock(self.time_limit)
 
         def solve(plain: list[Problem]) -> list[Plan]:
-            return self._search(plain, clock)
+            plans = self._search(plain, clock, self.tried)
+            if self.l1 == 0:
+                return plans
+            pairs = zip(plain, plans, strict=True)
+            return [shrink(p, plan, l1=self.l1, clock=clock) for p, plan in pairs]
+
+        def scout(plain: list[Problem]) -> list[Plan]:
+            return self._search(plain, clock, (0,))
 
         with one_thread():
             if self.sparsity == 0 and not any(p.feasible.discrete for p in problems):
                 return solve(list(problems))
-            return [solve_discrete(p, solve, sparsity=self.sparsity, clock=clock) for p in problems]
+            return [
+                solve_discrete(p, solve, scout, sparsity=self.sparsity, clock=clock)
+                for p in problems
+            ]
 
-    def _search(self, problems: list[Problem], clock: Clock) -> list[Plan]:
+    def _search(
+        self, problems: list[Problem], clock: Clock, vertices: tuple[int, ...]
+    ) -> list[Plan]:
         """Plan paths of problems without whole numbers and without a number of changes."""
         plans: list[Plan | None] = [None] * len(problems)
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -95,7 +114,7 @@ class PathOptimizer(Planner):
         for members in groups.values():
             search = Search(
                 [problems[i] for i in members],
-                vertices=self.tried,
+                vertices=vertices,
                 starts=self.starts,
                 vertex_tolerance=self.vertex_tolerance,
                 clock=clock,

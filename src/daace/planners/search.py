@@ -151,7 +151,7 @@ class Search:
     def run(self) -> list[Plan]:
         plans = [already_there(p, self.clock) for p in self.problems]
         waiting = [i for i, plan in enumerate(plans) if plan is None]
-        goals = {i: goal_points(self.problems[i]) for i in waiting}
+        goals = self._goals(waiting)
         self.routes = {i: self._routes(i) for i in waiting}
         best = {i: BestPaths() for i in waiting}
         ends = {i: goals[i].inside[:0] for i in waiting}
@@ -189,6 +189,16 @@ class Search:
 
     # Seeds ------------------------------------------------------------------------------------
 
+    def _goals(self, waiting: list[int]) -> dict[int, GoalPoints]:
+        """Return the goal points of each problem; what one has climbed to serves the others."""
+        goals: dict[int, GoalPoints] = {}
+        beyond: FloatArray | None = None
+        for i in waiting:
+            goals[i] = goal_points(self.problems[i], beyond=beyond)
+            if len(goals[i].inside):
+                beyond = goals[i].inside
+        return goals
+
     def _routes(self, i: int) -> list[FloatArray]:
         if self.given is not None:
             return self.given[i]
@@ -199,13 +209,13 @@ class Search:
         return corridors(problem, within(draw_graph(density), problem), ROUTES)
 
     def _first(self, waiting: list[int], goals: dict[int, GoalPoints]) -> Candidates:
+        edges = self._edges(waiting, goals)
         owners, ends = [], []
         for i in waiting:
             points = goals[i].inside
             if len(points):
-                edge = pull_back(self.problems[i], points)
                 rewarded = self.landscape.rewards_detours
-                points = np.concatenate([edge, points]) if rewarded else edge
+                points = np.concatenate([edges[i], points]) if rewarded else edges[i]
                 lines = straight_paths(self.starts[i], points, 0)
                 costs = self._line_costs(lines, self.unit[[i]])
                 points = points[spread_out(points, costs, self.starts_tried)]
@@ -216,6 +226,14 @@ class Search:
             ends.append(points)
         owner = np.concatenate(owners)
         return self._candidates(owner, straight_paths(self.starts[owner], np.concatenate(ends), 0))
+
+    def _edges(self, waiting: list[int], goals: dict[int, GoalPoints]) -> dict[int, FloatArray]:
+        """Return the goal points of each problem, moved to the goal's edge; all at once."""
+        points = [goals[i].inside for i in waiting]
+        sizes = [len(part) for part in points]
+        origin = np.repeat(self.starts[waiting], sizes, axis=0)
+        edge = pull_back(self.problems[0], np.concatenate(points), origin=origin)
+        return dict(zip(waiting, np.split(edge, np.cumsum(sizes)[:-1]), strict=True))
 
     def _line_costs(self, lines: FloatArray, unit: FloatArray) -> FloatArray:
         costs = np.empty(len(lines))

@@ -16,6 +16,9 @@ NEAREST = 100
 #: Draws from which a goal that none of them meets is climbed to.
 CLIMBS = 4
 
+#: The same, where only yes or no is asked, and often.
+FEW_CLIMBS = 2
+
 
 @dataclass(frozen=True, eq=False)
 class GoalPoints:
@@ -34,8 +37,14 @@ class GoalPoints:
     reachable: tuple[float, float]
 
 
-def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
-    """Look for the goal among 4,000 draws of the target class, made once per density."""
+def goal_points(
+    problem: Problem, *, nearest: int = NEAREST, beyond: FloatArray | None = None
+) -> GoalPoints:
+    """Look for the goal among 4,000 draws of the target class, made once per density.
+
+    Where none of them meets it, points are climbed to; `beyond` are points that were climbed to
+    from another start, and will do where the rules allow them.
+    """
     pool = problem.landscape.density.pool(problem.goal.target)
     feasible = problem.feasible
     X = feasible.nearest(pool.X)
@@ -60,6 +69,8 @@ def goal_points(problem: Problem, *, nearest: int = NEAREST) -> GoalPoints:
     reachable = best_reached(slack)
     if len(inside) or not problem.region.differentiable:
         return GoalPoints(X[inside], X[nearly], reachable)
+    if beyond is not None and feasible.allows(beyond).any():
+        return GoalPoints(beyond[feasible.allows(beyond)], X[nearly], reachable)
     climbed = reach(problem, X[nearly[:CLIMBS]])
     reachable = (max(reachable[0], climbed.log_prob), max(reachable[1], climbed.posterior))
     return GoalPoints(climbed.inside, X[nearly], reachable)
@@ -71,8 +82,8 @@ def can_be_met(problem: Problem) -> bool:
     shortfall = np.maximum(-problem.region.slack(X), 0.0).sum(axis=1)
     if (shortfall == 0).any() or not problem.region.differentiable:
         return bool((shortfall == 0).any())
-    nearly = np.argsort(shortfall, kind="stable")[:CLIMBS]
-    return bool((climb(problem, X[nearly])[1] > INSIDE).any())
+    nearly = np.argsort(shortfall, kind="stable")[:FEW_CLIMBS]
+    return any(climb(problem, X[[k]])[1][0] > INSIDE for k in nearly)
 
 
 def best_reached(slack: FloatArray) -> tuple[float, float]:
@@ -87,7 +98,7 @@ def best_reached(slack: FloatArray) -> tuple[float, float]:
 def pull_back(
     problem: Problem, points: FloatArray, *, origin: FloatArray | None = None, halvings: int = 10
 ) -> FloatArray:
-    """Move goal points along the straight line to the start, up to the goal's edge.
+    """Move goal points along straight lines to the start, up to the goal's edge.
 
     Bisection keeps the end that is inside, so every result meets the goal. A classifier is asked
     about several points of each line at once, as its time is by the question, not by the row.
@@ -95,7 +106,7 @@ def pull_back(
     Args:
         problem: the problem.
         points: inside the goal, shape `(points, n)`.
-        origin: where the lines come from; the start when left out.
+        origin: where the lines come from, one for all or for each; the start when left out.
         halvings: steps of the bisection.
     """
     begin = problem.x if origin is None else origin

@@ -13,7 +13,7 @@ projection; a backtracking search on the l1 merit function accepts the step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,31 @@ TINY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
+class Lines:
+    """The slack of a classifier's log-odds, continued straight from a point; one for each path.
+
+    Attributes:
+        points: where it was asked, shape `(paths, n)`.
+        slack: what it said there, above the threshold, shape `(paths,)`.
+        slopes: of the slack, shape `(paths, n)`.
+    """
+
+    points: FloatArray
+    slack: FloatArray
+    slopes: FloatArray
+
+    def take(self, rows: np.ndarray) -> Lines:
+        """Return the lines of some of the paths."""
+        return Lines(self.points[rows], self.slack[rows], self.slopes[rows])
+
+    def at(self, X: FloatArray, rows: np.ndarray) -> tuple[FloatArray, FloatArray]:
+        """Return the slack, and its gradient, at the ends of some of the paths."""
+        slopes = self.slopes[rows]
+        ways = X - self.points[rows]
+        return self.slack[rows] + np.einsum("bn,bn->b", slopes, ways), slopes
+
+
+@dataclass(frozen=True, eq=False)
 class Objective:
     """Cost and goal slacks of a batch of paths; row i of every array belongs to path i.
 
@@ -55,6 +80,8 @@ class Objective:
         direction, slabs: as in `FeasibleSet`.
         unit: roughness that counts as 1 inside the optimiser.
         margin: slack to keep, in nats.
+        lines: what a classifier is taken to say of the ends; it is asked itself when left out.
+        pull: a slope of the cost at the ends besides that of the terrain, shape `(paths, n)`.
     """
 
     landscape: Landscape
@@ -68,6 +95,20 @@ class Objective:
     weights: FloatArray | None
     unit: FloatArray
     margin: float = MARGIN
+    lines: Lines | None = None
+    pull: FloatArray | None = None
+
+    def take(self, rows: np.ndarray, lines: Lines | None) -> Objective:
+        """Return the objective of some of the paths."""
+        return replace(
+            self,
+            starts=self.starts[rows],
+            lower=self.lower[rows],
+            upper=self.upper[rows],
+            unit=self.unit[rows],
+            lines=lines,
+            pull=None if self.pull is None else self.pull[rows],
+        )
 
     def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
         """Return the nearest allowed waypoints."""
@@ -91,13 +132,19 @@ class Objective:
             paths, self.rule, unit=self.unit[rows], weights=self.weights
         )
         if self.region.differentiable:
-            slack, gradients = self.region.slack_and_pullback(Z[:, -1])
+            odds = None if self.lines is None else self.lines.at(Z[:, -1], rows)
+            slack, gradients = self.region.slack_and_pullback(Z[:, -1], odds)
             slack, slopes = slack - self.margin, gradients()
         else:  # the bounds hold the end where it is, inside the goal
             slack, slopes = np.ones((len(Z), 2)), np.zeros((len(Z), 2, Z.shape[2]))
         vectors = segment_vectors(paths)
         lengths = segment_lengths(vectors if self.weights is None else vectors * self.weights)
-        return _Values(costs.sum(axis=1), gradient()[:, 1:], slack, slopes, costs, lengths)
+        cost, downhill = costs.sum(axis=1), gradient()[:, 1:]
+        if self.pull is not None:
+            pull = self.pull[rows]
+            cost = cost + np.einsum("bn,bn->b", pull, Z[:, -1] - self.starts[rows])
+            downhill[:, -1] += pull
+        return _Values(cost, downhill, slack, slopes, costs, lengths)
 
 
 @dataclass(eq=False)
