@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 
 import daace
 from daace import ConditionalDensity, Goal, Landscape, PathOptimizer, Plan, Planner, Problem
+from daace.data.preprocess import preprocess
 from daace.planners.corridors import draw_graph
 from daace.planners.nsga2 import NSGA2
 
@@ -43,8 +44,8 @@ def fit(table: str, density: str) -> ConditionalDensity:
     rows = daace.load_table(table).shuffle(rng=np.random.default_rng(0))
     if density == "clgn":
         return daace.LinearGaussianNetwork().fit(rows)
-    if density == "realnvp":
-        return daace.RealNVP.preset(table).fit(rows, progress=True)
+    if density == "realnvp":  # the paper tuned it on what its preprocessing keeps
+        return daace.RealNVP.preset(table).fit(preprocess(rows), progress=True)
     return daace.KernelDensity(max_rows_per_class=2000).fit(rows)
 
 

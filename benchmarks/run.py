@@ -45,7 +45,8 @@ def tables(full: bool, jobs: int, resume: bool) -> dict[str, Callable[[], pd.Dat
         chosen = planners.tasks("clgn", names, ("relative", "nll"), starts)
         if full and real:
             chosen += planners.tasks("kde", ("phoneme", "wine"), ("relative",), 2)
-            chosen += planners.tasks("realnvp", ("phoneme", "wine"), ("relative",), 2)
+            chosen += planners.tasks("realnvp", ("phoneme",), ("relative",), 2)
+            chosen += planners.tasks("realnvp", ("credit",), ("relative",), 1)
         if not full:
             chosen = [t for t in chosen if t.penalty in (1.0, 5.0) and t.table != "MagicTelescope"]
         record = Path(__file__).parent / "planners.csv"
