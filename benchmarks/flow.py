@@ -3,8 +3,8 @@
 `rows()` measures speed in a minute. The likelihoods need hours of training:
 `python -m benchmarks.flow OUTPUT` appends one line per training to OUTPUT/likelihood.csv, skips
 what stands there, and goes on with a training that was stopped. `--epochs 50` for a first look.
-`--tune SECONDS` searches settings for EQI instead, on the counties that nothing is held out from;
-its trials stand in OUTPUT/eqi-trials.db, from which it goes on, and OUTPUT/eqi-trials.csv.
+`--tune SECONDS` searches settings for EQI instead, on the counties that are not held out; its
+trials stand in OUTPUT/eqi-trials.db, from which it goes on, and in OUTPUT/eqi-trials.csv.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def likelihood(task: Task, *, epochs: int, folder: Path) -> dict[str, object]:
     }
 
 
-def tune_eqi(folder: Path, *, seconds: float) -> None:
+def tune_eqi(folder: Path, *, seconds: float, n_jobs: int = 1) -> None:
     """Search settings for EQI by cross-validation on the counties that `daace eqi fit` learns from.
 
     The held-out tenth is not seen. Networks are kept small, and trainings short: with 2,828 rows
@@ -282,6 +282,7 @@ def tune_eqi(folder: Path, *, seconds: float) -> None:
         epochs=60,
         space={"hidden": (1, 2), "layers": (1, 3), "flows": (3, 10), "noise": (0.05, 0.5)},
         storage=folder / "eqi-trials.db",
+        n_jobs=n_jobs,
         time_limit=seconds,
         progress=True,
     )
@@ -302,11 +303,12 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--only", default="", help="tasks that contain this text")
     parser.add_argument("--tune", type=float, metavar="SECONDS", help="search settings for EQI")
+    parser.add_argument("--jobs", type=int, default=1, help="trials at the same time")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "likelihood.csv"
     if options.tune is not None:
-        tune_eqi(options.output, seconds=options.tune)
+        tune_eqi(options.output, seconds=options.tune, n_jobs=options.jobs)
         return
     with threadpool_limits(1):
         done = pd.read_csv(path) if path.exists() else pd.DataFrame()

@@ -136,6 +136,7 @@ def test_a_record_says_what_the_plan_is_worth(advisor: Advisor, counties: Counti
     judge = Landscape(advisor.flow, penalty=5.0, scale="nll")
     assert record["cost"] == judge.path_cost(path, rule="midpoint")
     assert record["l2"] == pytest.approx(np.linalg.norm(path[-1] - path[0]))
+    assert record["length"] == pytest.approx(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
     assert record["gap"] == gap(counties, advisor, found)
     assert record["before"] == pytest.approx(counties.indices.loc[LA, list(DOMAINS)].tolist())
     assert record["log_prob_own"] == pytest.approx(advisor.network.log_prob(path[-1:])[0])

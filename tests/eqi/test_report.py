@@ -62,6 +62,10 @@ def test_the_page_holds_everything(
     assert "http" not in text.replace("http-equiv", "")  # nothing is loaded from elsewhere
     assert "Are the plans real?" in text
     assert "What equity costs" in text
+    assert "By rural-urban code" in text
+    assert "<summary>By state</summary>" in text
+    for state in {counties.places.loc[f, "state"] for f in sample_counties(counties, 2)}:
+        assert f"<td class=left>{state}</td>" in text
     # The compact record beside it says the same.
     network = read_advisor(counties, models).network
     whole, compact = (

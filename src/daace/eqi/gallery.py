@@ -167,11 +167,7 @@ def _measures(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
     }
     panels: dict[str, dict[str, dict[str, list[float]]]] = {}
     for penalty in (5.0, 10.0):
-        found = {
-            a: results.select(a, penalty=penalty)
-            for a in results.algorithms(penalty)
-            if a != "DAACE"
-        }
+        found = {a: results.select(a, penalty=penalty) for a in results.algorithms(penalty)}
         if "BayesACE" not in found or not all(len(f) for f in found.values()):
             continue
         common = sorted(set.intersection(*(set(f.index) for f in found.values())))

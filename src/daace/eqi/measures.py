@@ -12,6 +12,7 @@ from daace.eqi.policy import Recourse, category_of, recomputed_indices, transfor
 from daace.explain.metrics import end_sparsity, l2, path_sparsity
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
+from daace.landscape.path import segment_lengths
 
 #: Digits that a change in standard deviations is recorded with.
 DIGITS = 4
@@ -37,9 +38,10 @@ def measure(
 
     Returns:
         what was asked, how it ended and, where it was found: cost under the judge (the paper's
-        rule), L2 and sparsity; log p and probability of the target at the end, under both; the
-        indices before, as planned and as recomputed (published sense, high = bad) with the largest
-        gap; the categories that both give; the change of each feature in standard deviations.
+        rule), L2, length of the way and sparsity; log p and probability of the target at the end,
+        under both; the indices before, as planned and as recomputed (published sense, high = bad)
+        with the largest gap; the categories that both give; the change of each feature in standard
+        deviations.
     """
     ask = recourse.ask
     record: dict[str, Any] = {
@@ -78,6 +80,7 @@ def measure(
         "own_cost": recourse.cost,
         "cost": landscape.path_cost(path, rule="midpoint"),
         "l2": l2(path),
+        "length": float(segment_lengths(np.diff(path, axis=0)).sum()),
         "path_sparsity": path_sparsity(path),
         "end_sparsity": end_sparsity(path),
         "vertices": max(0, len(path) - 2),

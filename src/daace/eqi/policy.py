@@ -46,8 +46,8 @@ PLANNER = StraightOptimizer()
 #: Over the flow each look at the terrain takes milliseconds: DAACE plans with fewer.
 DAACE_PLANNER = StraightOptimizer(vertices=(0, 1), starts=2, time_limit=120.0)
 
-#: Nodes of FACE's graph, and the neighbours that each is joined to.
-FACE_NODES, FACE_NEIGHBOURS = 1000, 50
+#: Nodes of FACE's graph, the paper's number; all are joined.
+FACE_NODES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +137,7 @@ class Advisor:
         min_posterior: smallest probability of the target at the end.
         scale: of the landscape; the paper's is 'nll'.
         planner: of BayesACE.
+        n_jobs: processes that build FACE's graph.
 
     Raises:
         InvalidInput: the densities differ in their features or their model space.
@@ -149,6 +150,7 @@ class Advisor:
     min_posterior: float = MIN_POSTERIOR
     scale: Literal["relative", "nll"] = "nll"
     planner: StraightOptimizer = PLANNER
+    n_jobs: int = 1
 
     def __post_init__(self) -> None:
         features = self.counties.table.features
@@ -335,7 +337,7 @@ class Advisor:
 
     @cached_property
     def _face(self) -> Face:
-        return Face(self.known_rows, graph="density", nodes=FACE_NODES, k=FACE_NEIGHBOURS)
+        return Face(self.known_rows, graph="density", nodes=FACE_NODES, n_jobs=self.n_jobs)
 
     @cached_property
     def _wachter(self) -> Planner:

@@ -19,8 +19,8 @@ from daace.eqi.findings import AGREES, DIFFERS, Finding, check_findings
 from daace.eqi.fitting import read_advisor, read_performance
 from daace.eqi.gallery import draw_figures, draw_maps
 from daace.eqi.outlines import find_outlines
-from daace.eqi.policy import FACE_NEIGHBOURS, FACE_NODES
-from daace.eqi.results import Results, paired_ratio, read_results
+from daace.eqi.policy import FACE_NODES
+from daace.eqi.results import Results, read_results
 from daace.explain.report import PAGE, STYLE
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ MORE_STYLE = """
 .daace { max-width: 72rem; }
 .daace td, .daace th { vertical-align: top; }
 .daace td:first-child, .daace th:first-child { overflow-wrap: normal; }
+.daace td.left, .daace th.left { text-align: left; }
+.daace summary { cursor: pointer; font-weight: 600; margin: 1.2rem 0 .3rem; }
 .daace .words td, .daace .words th { text-align: left; }
 .daace .words td:last-child { white-space: nowrap; }
 .daace .holds { color: #00664B; font-weight: 600; }
@@ -103,7 +105,6 @@ def write_report(
 
 def _message(results: Results) -> str:
     """Return what a reader should take along, in three sentences."""
-    free = results.select()
     sentences = []
     for mode, how in (
         ("free", "Planned as in the paper, with indices that move freely,"),
@@ -120,9 +121,7 @@ def _message(results: Results) -> str:
         ("consistent", "That costs"),
         ("consistent equity", "If, besides, no domain may get worse, it costs"),
     ):
-        ratio = paired_ratio(
-            results.select(mode=mode)["cost"].astype(float), free["cost"].astype(float)
-        )
+        ratio = tables.price(results, mode)
         if len(ratio):
             sentences.append(f"{what} {np.median(ratio):.2f} times as much in the median.")
     return f"<p>{escape(' '.join(sentences))}</p>"
@@ -131,13 +130,14 @@ def _message(results: Results) -> str:
 def _findings(findings: Sequence[Finding]) -> str:
     rows = "".join(
         f"<tr><td>{f.number}. {escape(f.title)}</td><td>{escape(f.paper)}</td>"
+        f"<td>{escape('; '.join(p.ours for p in f.parts))}</td>"
         f"<td>{_verdict(f.verdict)}</td></tr>"
         for f in findings
     )
     parts = [
         "<h2>The paper's findings</h2>",
-        '<table class="words"><thead><tr><th>finding</th><th>the paper</th><th>ours</th></tr>'
-        f"</thead><tbody>{rows}</tbody></table>",
+        '<table class="words"><thead><tr><th>finding</th><th>the paper</th><th>ours</th>'
+        f"<th></th></tr></thead><tbody>{rows}</tbody></table>",
     ]
     for finding in findings:
         checks = "".join(
@@ -194,9 +194,9 @@ def _how(results: Results) -> str:
         f"-125.47), and a probability of the target of at least {beta:g}.",
         "Counties: a random tenth is held out from learning; the study takes those of category 2 "
         "or worse, up to 150, and Los Angeles, Conejos and New York.",
-        f"FACE: a graph on {FACE_NODES} known counties, each joined to its {FACE_NEIGHBOURS} "
-        "nearest, edges weighed by the density at their middle. The paper joins all and "
-        "integrates along edges: with 131 features and 7 classes that takes an hour.",
+        f"FACE: the paper's full graph, {FACE_NODES} known counties at random, each joined to all "
+        "others. An edge weighs its length times the price of the ground at its middle: to look "
+        "at the RealNVP at 16 points of half a million edges would take hours.",
         "Wachter: the nearest known county that meets the goal, by L1 over median absolute "
         "deviations.",
         "Indices are shown with high = good; EPA publishes them with high = bad.",

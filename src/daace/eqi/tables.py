@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daace._typing import FloatArray
 from daace.eqi.data import DOMAINS
 from daace.eqi.findings import rucc_name
 from daace.eqi.results import Results, paired_ratio
@@ -19,29 +20,48 @@ MODES = ("free", "equity", "consistent", "consistent equity")
 
 
 def summary(results: Results) -> str:
-    """Return how many plans were asked for and found, and why the others were not."""
+    """Return the numbers to take along, how many plans were found, and why the others were not."""
     plans = results.plans
     met = plans.loc[plans["found"].astype(bool), "goal_met"].astype(bool)
-    cards = [
-        ("Counties", plans["fips"].nunique()),
-        ("Plans asked for", len(plans)),
-        ("Found", f"{plans['found'].mean():.1%}"),
-        ("Of these, meet the goal", f"{met.mean():.1%}"),
-    ]
-    shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{b}</dd></div>" for a, b in cards)
+    cards = [("Counties", f"{plans['fips'].nunique()}")]
+    for mode, name in (("free", "as in the paper"), ("consistent", "with real indices")):
+        mine = results.select(mode=mode)
+        if len(mine):
+            share = (mine["category_recomputed"] <= mine["target"]).mean()
+            cards.append((f"Plans {name} that reach the target by EPA's formulas", f"{share:.0%}"))
+    for mode, name in (("consistent", "of real indices"), ("consistent equity", "and of equity")):
+        ratio = price(results, mode)
+        if len(ratio):
+            cards.append((f"Price {name}", f"{np.median(ratio):.2f} times"))
+    shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in cards)
+    penalties = sorted(float(p) for p in plans["penalty"].unique())
     rows = []
+    ways: dict[tuple[str, str], dict[float, pd.DataFrame]] = {}
     for (algorithm, mode, penalty), mine in _ways(plans):
-        found = mine[mine["found"].astype(bool)]
-        why = mine.loc[~mine["found"].astype(bool), "status"].value_counts()
-        rows.append(
-            (
-                str(algorithm), str(mode), f"{penalty:g}", str(len(mine)),
-                f"{len(found) / len(mine):.0%}",
-                ", ".join(f"{n} {status}" for status, n in why.items()) or "-",
-            )
-        )  # fmt: skip
-    head = ("algorithm", "rules", "penalty", "asked", "found", "why not")
-    return f'<dl class="cards">{shown}</dl>' + _table(head, rows)
+        ways.setdefault((algorithm, mode), {})[penalty] = mine
+    for (algorithm, mode), by_penalty in ways.items():
+        every = pd.concat(list(by_penalty.values()))
+        why = every.loc[~every["found"].astype(bool), "status"].value_counts()
+        found = [
+            f"{int(by_penalty[p]['found'].sum())} of {len(by_penalty[p])}"
+            if p in by_penalty
+            else "-"
+            for p in penalties
+        ]
+        reasons = ", ".join(f"{n} {status}" for status, n in why.items()) or "-"
+        rows.append((algorithm, mode, *found, reasons))
+    head = ("algorithm", "rules", *(f"found at penalty {p:g}" for p in penalties), "why not")
+    note = (
+        f"{len(plans):,} plans were asked for; {plans['found'].mean():.1%} were found, and "
+        f"{met.mean():.1%} of these meet the goal under the density that they were planned over."
+    )
+    return f'<dl class="cards">{shown}</dl><p class="note">{note}</p>{_table(head, rows, text=2)}'
+
+
+def price(results: Results, mode: str, *, over: str = "free") -> FloatArray:
+    """Return the cost of BayesACE's plans by some rules over that by others, county by county."""
+    mine, base = (results.select(mode=m)["cost"].astype(float) for m in (mode, over))
+    return paired_ratio(mine, base)
 
 
 def consistency(results: Results) -> str:
@@ -73,7 +93,8 @@ def consistency(results: Results) -> str:
         "from all variables - and the share to which the RealNVP, too, gives the target with the "
         f"probability asked for. Penalty {PENALTY:g}."
     )
-    return f'<h2>Are the plans real?</h2><p class="note">{note}</p>{_table(head, rows)}'
+    title = "Are the plans real?"
+    return f'<h2>{title}</h2><p class="note">{note}</p>{_table(head, rows, text=2)}'
 
 
 def equity(results: Results) -> str:
@@ -84,7 +105,7 @@ def equity(results: Results) -> str:
         mine = results.select(mode=mode)
         if mine.empty:
             continue
-        ratio = paired_ratio(mine["cost"].astype(float), base["cost"].astype(float))
+        ratio = price(results, mode)
         length = paired_ratio(mine["l2"].astype(float), base["l2"].astype(float))
         asked = results.plans
         asked = asked[(asked["mode"] == mode) & (asked["algorithm"] == "BayesACE")]
@@ -112,36 +133,51 @@ def equity(results: Results) -> str:
     )
     return (
         f'<h2>What equity costs</h2><p class="note">{note}</p>{_table(head, rows)}'
-        + _groups(results, "rucc", "By rural-urban code")
-        + _groups(results, "state", "By state, the ten with most counties of the study")
+        + f"<h3>By rural-urban code</h3>{_groups(results, 'rucc')}"
+        + f"<details><summary>By state</summary>{_groups(results, 'state')}</details>"
+        + '<p class="note">Medians over the counties of a group. Real: indices that follow from '
+        "the variables; fair: none of them may fall. Prices: cost with the rule over cost without, "
+        "equity among plans with real indices.</p>"
     )
 
 
-def _groups(results: Results, by: str, title: str) -> str:
+def _groups(results: Results, by: str) -> str:
+    """Return found rate, cost, length and prices of the rules, group by group."""
     plans = results.plans
     mine = plans[(plans["algorithm"] == "BayesACE") & (plans["penalty"] == PENALTY)]
-    free, fair = (mine[mine["mode"] == mode] for mode in ("free", "equity"))
-    base = results.select()["cost"].astype(float)
+    modes = {
+        mode: mine[(mine["mode"] == mode) & mine["found"].astype(bool)].set_index("fips")
+        for mode in MODES
+    }
+    typical = float(modes["free"]["cost"].median())
     rows = []
-    order = free[by].value_counts()
-    keys = sorted(order.index) if by == "rucc" else list(order.index[:10])
-    for key in keys:
-        here = free[free[by] == key]
-        found = here[here["found"].astype(bool)]
-        also = fair[(fair[by] == key) & fair["found"].astype(bool)].set_index("fips")
-        ratio = paired_ratio(also["cost"].astype(float), base)
+    for key in sorted(mine[by].unique()):
+        asked = mine[mine[by] == key]
+        here = {mode: found[found[by] == key] for mode, found in modes.items()}
+        shares = [
+            f"{asked.loc[asked['mode'] == mode, 'found'].mean():.0%}"
+            for mode in ("free", "consistent equity")
+        ]
+        ratios = [
+            paired_ratio(here[a]["cost"].astype(float), here[b]["cost"].astype(float))
+            for a, b in (("consistent", "free"), ("consistent equity", "consistent"))
+        ]
         rows.append(
             (
                 rucc_name(int(key)) if by == "rucc" else str(key),
-                str(len(here)),
-                f"{here['found'].mean():.0%}",
-                f"{found['cost'].astype(float).median():.3g}",
-                f"{found['l2'].astype(float).median():.2f}",
-                f"{np.median(ratio):.2f}" if len(ratio) else "-",
+                str(asked["fips"].nunique()),
+                *shares,
+                f"{here['free']['cost'].astype(float).median() / typical:.2f}",
+                f"{here['free']['length'].astype(float).median():.2f}",
+                f"{here['consistent equity']['length'].astype(float).median():.2f}",
+                *(f"{np.median(r):.2f}" if len(r) else "-" for r in ratios),
             )
         )
-    head = ("", "counties", "found", "cost (median)", "L2 (median)", "price of equity")
-    return f"<h3>{title}</h3>{_table(head, rows)}"
+    head = (
+        "", "counties", "found", "found, real and fair", "cost (all counties: 1)", "length, sd",
+        "length, real and fair", "price of real indices", "price of equity",
+    )  # fmt: skip
+    return _table(head, rows)
 
 
 def costs(results: Results) -> str:
@@ -170,10 +206,9 @@ def costs(results: Results) -> str:
     )  # fmt: skip
     note = (
         "Cost under the RealNVP, by the paper's rule (19 pieces per segment), on its scale -log p. "
-        "Each algorithm checks the goal with its own density. DAACE plans for few counties, as the "
-        "flow takes milliseconds for each point."
+        "Each algorithm checks the goal with its own density."
     )
-    return f'<h2>Algorithms</h2><p class="note">{note}</p>{_table(head, rows)}'
+    return f'<h2>Algorithms</h2><p class="note">{note}</p>{_table(head, rows, text=2)}'
 
 
 def densities(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -196,7 +231,7 @@ def densities(rows: Sequence[Mapping[str, Any]]) -> str:
         "The paper prints -137.89 (3 parents), -123.35 (no limit) and -98.93 (RealNVP), probably "
         "cross-validated. Features in standard deviations over all counties."
     )
-    return f'<h2>Densities</h2><p class="note">{note}</p>{_table(head, body)}'
+    return f'<h2>Densities</h2><p class="note">{note}</p>{_table(head, body, text=2)}'
 
 
 def _ways(plans: pd.DataFrame) -> list[tuple[tuple[str, str, float], pd.DataFrame]]:
@@ -205,12 +240,17 @@ def _ways(plans: pd.DataFrame) -> list[tuple[tuple[str, str, float], pd.DataFram
     return sorted(groups, key=lambda item: (item[0][0], MODES.index(item[0][1]), item[0][2]))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, text: int = 1) -> str:
+    """Return a table whose first columns, so many, hold words and not numbers."""
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        return "".join(
+            f"<{kind}{' class=left' if j < text else ''}>{escape(cell)}</{kind}>"
+            for j, cell in enumerate(cells)
+        )
+
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _size(value: float) -> str:
