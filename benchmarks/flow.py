@@ -32,7 +32,7 @@ from daace.density.mixture import GaussianMixture
 from daace.density.realnvp import RealNVP, Trainer
 from daace.density.tune import tune_realnvp, write_settings
 from daace.eqi.data import read_counties
-from daace.eqi.model import HELD_OUT, SPLIT_SEED
+from daace.eqi.model import HELD_OUT, SPLIT_SEED, eqi_flow
 
 # Speed --------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ TASKS = (
     Task("phoneme", "original"),
     Task("wine", "original"),
     Task("moons", "moons", "default"),
-    Task("EQI", "eqi", "lr .0005, decay .001, noise .2, early stopping"),
+    Task("EQI", "eqi", "tuned"),
     Task("MagicTelescope", "resampled"),
     Task("california", "resampled"),
     Task("EQI", "eqi"),
@@ -226,10 +226,7 @@ def flow_of(task: Task, epochs: int) -> RealNVP:
         return RealNVP(epochs=epochs)
     if task.settings == "preset":
         return RealNVP.preset(task.table, epochs=epochs)
-    return RealNVP(
-        learning_rate=0.0005, weight_decay=0.001, noise=0.2, hidden=3, layers=5, flows=9,
-        epochs=epochs,
-    )  # fmt: skip
+    return RealNVP(**{**eqi_flow().get_params(), "epochs": epochs})
 
 
 def likelihood(task: Task, *, epochs: int, folder: Path) -> dict[str, object]:

@@ -155,15 +155,13 @@ def study(
     data: Data = None,
 ) -> None:
     """Plan for many counties by every algorithm; stop and go on at any time."""
-    from dataclasses import replace
-
     from daace.eqi.data import read_counties
     from daace.eqi.fitting import read_advisor
     from daace.eqi.run import run_atlas, run_study, sample_counties
 
     with Bar("Reading counties and models", None):
         table = read_counties(data)
-        advisor = replace(read_advisor(table, models), n_jobs=jobs)
+        advisor = read_advisor(table, models)
     try:
         chosen = sample_counties(table, counties)
         done = run_study(advisor, out, fips=chosen, few=few, n_jobs=jobs, progress=True)

@@ -25,6 +25,7 @@ def measure(
     own: ConditionalDensity,
     judge: ConditionalDensity,
     min_log_prob: float,
+    judge_min_log_prob: float,
     min_posterior: float,
 ) -> dict[str, Any]:
     """Return the record of a plan.
@@ -35,6 +36,7 @@ def measure(
         own: the density that the algorithm planned over.
         judge: the density under which all algorithms are compared.
         min_log_prob, min_posterior: of the goal.
+        judge_min_log_prob: smallest log p that the judge asks for.
 
     Returns:
         what was asked, how it ended and, where it was found: cost under the judge (the paper's
@@ -68,7 +70,10 @@ def measure(
     ends = {
         name: density.log_joint(path[-1:])[0] for name, density in (("own", own), ("judge", judge))
     }
-    goal = Goal(recourse.target, min_log_prob=min_log_prob, min_posterior=min_posterior)
+    goal, strict = (
+        Goal(recourse.target, min_log_prob=alpha, min_posterior=min_posterior)
+        for alpha in (min_log_prob, judge_min_log_prob)
+    )
     for name, density in (("own", own), ("judge", judge)):
         joint = ends[name]
         log_p = float(np.logaddexp.reduce(joint))
@@ -85,7 +90,7 @@ def measure(
         "end_sparsity": end_sparsity(path),
         "vertices": max(0, len(path) - 2),
         "goal_met": goal.check(own, path[-1]),
-        "valid_judge": goal.check(judge, path[-1]),
+        "valid_judge": strict.check(judge, path[-1]),
         "before": indices.iloc[0].tolist(),
         "planned": indices.iloc[-1].tolist(),
         "recomputed": again.iloc[-1].tolist(),

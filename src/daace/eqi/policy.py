@@ -137,7 +137,6 @@ class Advisor:
         min_posterior: smallest probability of the target at the end.
         scale: of the landscape; the paper's is 'nll'.
         planner: of BayesACE.
-        n_jobs: processes that build FACE's graph.
 
     Raises:
         InvalidInput: the densities differ in their features or their model space.
@@ -150,7 +149,6 @@ class Advisor:
     min_posterior: float = MIN_POSTERIOR
     scale: Literal["relative", "nll"] = "nll"
     planner: StraightOptimizer = PLANNER
-    n_jobs: int = 1
 
     def __post_init__(self) -> None:
         features = self.counties.table.features
@@ -337,7 +335,7 @@ class Advisor:
 
     @cached_property
     def _face(self) -> Face:
-        return Face(self.known_rows, graph="density", nodes=FACE_NODES, n_jobs=self.n_jobs)
+        return Face(self.known_rows, graph="density", nodes=FACE_NODES)
 
     @cached_property
     def _wachter(self) -> Planner:

@@ -73,7 +73,7 @@ def consistency(results: Results) -> str:
             continue
         share = (mine["category_recomputed"] <= mine["target"]).mean()
         kept = (mine["category_planned"] <= mine["target"]).mean()
-        judged = mine["posterior_judge"].astype(float) >= results.thresholds[1]
+        judged = mine["posterior_judge"].astype(float) >= results.thresholds[2]
         rows.append(
             (
                 str(algorithm), str(mode), str(len(mine)), _size(mine["gap"].median()),
