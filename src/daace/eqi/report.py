@@ -118,12 +118,16 @@ def _message(results: Results) -> str:
                 "EPA's own formulas."
             )
     for mode, what in (
-        ("consistent", "That costs"),
-        ("consistent equity", "If, besides, no domain may get worse, it costs"),
+        ("consistent", "Such plans cost"),
+        ("consistent equity", "If, besides, no domain may get worse, they cost"),
     ):
-        ratio = tables.price(results, mode)
-        if len(ratio):
-            sentences.append(f"{what} {np.median(ratio):.2f} times as much in the median.")
+        own, judged = (tables.price(results, mode, column=c) for c in ("own_cost", "cost"))
+        if len(own):
+            sentences.append(
+                f"{what} {np.median(own):.2f} times as much under the network (in the median), and "
+                f"{np.median(judged):.2f} times under the RealNVP, which sees where indices "
+                "contradict their variables."
+            )
     return f"<p>{escape(' '.join(sentences))}</p>"
 
 
