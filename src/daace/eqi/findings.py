@@ -250,14 +250,14 @@ def _cost(results: Results) -> list[Part]:
         }
         low = penalty <= PENALTY
         ratio = float((ours / face).median())
-        cheaper = f"BayesACE cheaper for {wins:.0%} of {len(both)}, median ratio {ratio:.2g}"
+        cheaper = f"at {penalty:g} BayesACE cheaper for {wins:.0%} of {len(both)}, median ratio {ratio:.2g}"
         sizes = ", ".join(f"{a} {s:g}" for a, s in sparse.items())
         least = min(sparse, key=lambda a: sparse[a])
         parts += [
             Part(f"penalty {penalty:g}: {'BayesACE' if low else 'FACE'} cheaper", cheaper,
                  bool(wins > 0.5) if low else bool(wins < 0.5)),
             Part(f"penalty {penalty:g}: {'BayesACE' if low else 'Wachter'} sparsest",
-                 f"median features on the way: {sizes}",
+                 f"median features {sizes}",
                  least == ("BayesACE" if low else "Wachter")),
         ]  # fmt: skip
     return parts or [Part("three algorithms", "not all have plans", None)]

@@ -168,6 +168,9 @@ def _measures(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
     panels: dict[str, dict[str, dict[str, list[float]]]] = {}
     for penalty in (5.0, 10.0):
         found = {a: results.select(a, penalty=penalty) for a in results.algorithms(penalty)}
+        # DAACE may have planned for few counties, to which the others would be cut down.
+        most = max((len(f) for f in found.values()), default=0)
+        found = {a: f for a, f in found.items() if a != "DAACE" or len(f) == most}
         if "BayesACE" not in found or not all(len(f) for f in found.values()):
             continue
         common = sorted(set.intersection(*(set(f.index) for f in found.values())))

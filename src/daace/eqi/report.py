@@ -124,10 +124,13 @@ def _message(results: Results) -> str:
         own, judged = (tables.price(results, mode, column=c) for c in ("own_cost", "cost"))
         if len(own):
             sentences.append(
-                f"{what} {np.median(own):.2f} times as much under the network (in the median), and "
-                f"{np.median(judged):.2f} times under the RealNVP, which sees where indices "
-                "contradict their variables."
+                f"{what} {np.median(own):.2f} times as much under the network (in the median), "
+                f"{np.median(judged):.2f} times under the RealNVP."
             )
+    if len(tables.price(results, "consistent")):
+        sentences.append(
+            "To the RealNVP, states whose indices contradict their variables are implausible ground."
+        )
     return f"<p>{escape(' '.join(sentences))}</p>"
 
 
@@ -202,7 +205,7 @@ def _how(results: Results) -> str:
         "or worse, up to 150, and Los Angeles, Conejos and New York.",
         f"FACE: the paper's full graph, {FACE_NODES} known counties at random, each joined to all "
         "others. An edge weighs its length times the price of the ground at its middle: to look "
-        "at the RealNVP at 16 points of half a million edges would take hours.",
+        "at the RealNVP at 16 points of half a million edges would take an hour.",
         "Wachter: the nearest known county that meets the goal, by L1 over median absolute "
         "deviations.",
         "Indices are shown with high = good; EPA publishes them with high = bad.",
