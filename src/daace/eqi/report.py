@@ -129,7 +129,7 @@ def _message(results: Results) -> str:
             )
     if len(tables.price(results, "consistent")):
         sentences.append(
-            "To the RealNVP, states whose indices contradict their variables are implausible ground."
+            "To the RealNVP, states whose indices contradict their variables are implausible."
         )
     return f"<p>{escape(' '.join(sentences))}</p>"
 
