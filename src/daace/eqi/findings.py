@@ -250,7 +250,8 @@ def _cost(results: Results) -> list[Part]:
         }
         low = penalty <= PENALTY
         ratio = float((ours / face).median())
-        cheaper = f"at {penalty:g} BayesACE cheaper for {wins:.0%} of {len(both)}, median ratio {ratio:.2g}"
+        share = f"{wins:.0%} of {len(both)}"
+        cheaper = f"at {penalty:g} BayesACE cheaper for {share}, median ratio {ratio:.2g}"
         sizes = ", ".join(f"{a} {s:g}" for a, s in sparse.items())
         least = min(sparse, key=lambda a: sparse[a])
         parts += [
