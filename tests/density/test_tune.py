@@ -75,6 +75,32 @@ def test_the_search_stays_in_the_papers_space_and_gets_better() -> None:
 
 
 @pytest.mark.usefixtures("by_noise")
+def test_another_space() -> None:
+    space = {"hidden": (1, 2), "flows": (3, 3), "noise": (0.2, 0.4)}
+    trials = quick(trials=20, space=space).trials
+    assert set(trials["hidden"]) == {1, 2}
+    assert set(trials["flows"]) == {3}
+    assert trials["noise"].between(0.2, 0.4).all()
+    assert trials["layers"].max() > 3  # the paper's, where nothing else is said
+    first = trials.iloc[0]  # the default settings, moved into the space
+    assert (first["hidden"], first["flows"], first["layers"], first["noise"]) == (2, 3, 3, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        ({"width": (1, 2)}, r"'space' must name settings among 'learning_rate'.*Got 'width'\."),
+        ({"hidden": (1.5, 2)}, r"give 'hidden' two positive whole numbers, the smaller first"),
+        ({"noise": (0.4, 0.2)}, r"give 'noise' two positive numbers.*Got \(0.4, 0.2\)\."),
+        ({"noise": 0.4}, r"give 'noise' two positive numbers.*Got 0.4\."),
+    ],
+)
+def test_a_space_that_is_none(space: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        quick(space=space)
+
+
+@pytest.mark.usefixtures("by_noise")
 def test_the_same_seed_gives_the_same_trials() -> None:
     one, two, other = quick(trials=5), quick(trials=5), quick(trials=5, seed=1)
     columns = list(tune.TUNED)

@@ -130,17 +130,29 @@ def test_a_record_says_what_the_plan_is_worth(advisor: Advisor, counties: Counti
     found = plan(advisor)
     assert advisor.flow is not None
     record = measure(
-        found, counties, own=advisor.network, judge=advisor.flow, min_log_prob=-1e9, min_posterior=0
+        found,
+        counties,
+        own=advisor.network,
+        judge=advisor.flow,
+        min_log_prob=-1e9,
+        judge_min_log_prob=-1e9,
+        min_posterior=0,
     )
     path = found.waypoints
     judge = Landscape(advisor.flow, penalty=5.0, scale="nll")
     assert record["cost"] == judge.path_cost(path, rule="midpoint")
     assert record["l2"] == pytest.approx(np.linalg.norm(path[-1] - path[0]))
+    assert record["length"] == pytest.approx(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
     assert record["gap"] == gap(counties, advisor, found)
     assert record["before"] == pytest.approx(counties.indices.loc[LA, list(DOMAINS)].tolist())
     assert record["log_prob_own"] == pytest.approx(advisor.network.log_prob(path[-1:])[0])
     assert record["posterior_own"] >= 0.7
     assert record["valid_judge"] is True
+    strict = measure(
+        found, counties, own=advisor.network, judge=advisor.flow, min_log_prob=-1e9,
+        judge_min_log_prob=1e9, min_posterior=0,
+    )  # fmt: skip
+    assert (strict["goal_met"], strict["valid_judge"]) == (True, False)
     assert len(record["change"]) == len(counties.table.features)
     named = dict(zip(counties.table.features, record["change"], strict=True))
     moved = (path[-1] - path[0])[[counties.table.features.index(i) for i in INDICES]]
@@ -154,7 +166,7 @@ def test_a_record_of_nothing_found_says_why(advisor: Advisor, counties: Counties
         assert not nothing.found
         record = measure(
             nothing, counties, own=advisor.network, judge=advisor.network,
-            min_log_prob=0, min_posterior=0,
+            min_log_prob=0, judge_min_log_prob=0, min_posterior=0,
         )  # fmt: skip
         assert record["status"] == "goal_unreachable"
         assert "cost" not in record

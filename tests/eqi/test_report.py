@@ -15,8 +15,9 @@ from daace.eqi.figures.maps import CATEGORY_COLOURS
 from daace.eqi.figures.networks import index_network
 from daace.eqi.findings import AGREES, DIFFERS, IN_PART, OPEN, Finding, Part, check_findings
 from daace.eqi.fitting import fit_models, read_advisor, read_performance
+from daace.eqi.gallery import draw_maps
 from daace.eqi.policy import Advisor
-from daace.eqi.report import draw_maps, write_report
+from daace.eqi.report import write_report
 from daace.eqi.results import Results, read_results
 from daace.eqi.run import run_atlas, run_study, sample_counties
 from daace.exceptions import InvalidInput
@@ -61,6 +62,10 @@ def test_the_page_holds_everything(
     assert "http" not in text.replace("http-equiv", "")  # nothing is loaded from elsewhere
     assert "Are the plans real?" in text
     assert "What equity costs" in text
+    assert "By rural-urban code" in text
+    assert "<summary>By state</summary>" in text
+    for state in {counties.places.loc[f, "state"] for f in sample_counties(counties, 2)}:
+        assert f"<td class=left>{state}</td>" in text
     # The compact record beside it says the same.
     network = read_advisor(counties, models).network
     whole, compact = (

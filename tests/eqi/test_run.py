@@ -8,7 +8,14 @@ import pytest
 
 from daace.eqi.data import Counties
 from daace.eqi.policy import Advisor, Ask
-from daace.eqi.run import THREE, record_key, run_study, sample_counties, study_asks
+from daace.eqi.run import (
+    THREE,
+    record_key,
+    run_atlas,
+    run_study,
+    sample_counties,
+    study_asks,
+)
 from daace.exceptions import InvalidInput
 from daace.study.records import read_records
 
@@ -71,6 +78,24 @@ def test_a_run_that_was_stopped_goes_on(
             if record["found"] and "consistent" in record["mode"]:
                 assert record["gap"] < 1e-9
     assert run_study(advisor, tmp_path / "part", fips=fips, few=1).new == 0
+
+
+def test_processes_plan_the_same(advisor: Advisor, counties: Counties, tmp_path: Path) -> None:
+    fips = sample_counties(counties, 0)[:2]
+    for jobs in (1, 2):
+        done = run_study(advisor, tmp_path / str(jobs), fips=fips, few=2, n_jobs=jobs)
+        assert (done.asked, done.recorded) == (32, 32)
+    one, two = (read_records(tmp_path / name / "records.jsonl") for name in ("1", "2"))
+    assert set(one) == set(two)
+    for key, record in one.items():
+        clock = {"seconds"}
+        assert {k: v for k, v in record.items() if k not in clock} == {
+            k: v for k, v in two[key].items() if k not in clock
+        }, key
+    able = [run_atlas(advisor, tmp_path / str(j), improve=6, n_jobs=j).new for j in (1, 2)]
+    a, b = (read_records(tmp_path / name / "atlas.jsonl") for name in ("1", "2"))
+    assert a == b
+    assert able == [len(a), len(a)]
 
 
 def test_records_of_other_models_are_not_mixed(

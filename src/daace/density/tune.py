@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,24 @@ from daace._checks import check_choice, check_integer, check_number
 from daace._files import write_atomically
 from daace._progress import Bar
 from daace._typing import IntArray
-from daace.data.table import Standardizer, Table
+from daace.data.table import Standardizer, Table, quote
 from daace.density.base import ConditionalDensity
 from daace.density.checkpoint import Checkpoint
 from daace.density.realnvp import RealNVP, import_torch
 from daace.exceptions import InvalidInput, MissingDependency
 
-TUNED = ("learning_rate", "weight_decay", "hidden", "layers", "flows", "noise")
+#: The paper's space: smallest and largest value of each setting. Those of a network's size are
+#: whole numbers; the noise is drawn on a logarithmic scale.
+SPACE: dict[str, tuple[float, float]] = {
+    "learning_rate": (1e-4, 5e-3),
+    "weight_decay": (1e-4, 1e-2),
+    "hidden": (2, 10),
+    "layers": (1, 5),
+    "flows": (1, 10),
+    "noise": (0.01, 0.3),
+}
+TUNED = tuple(SPACE)
+WHOLE = ("hidden", "layers", "flows")
 
 STUDY = "realnvp"
 
@@ -54,6 +65,7 @@ def tune_realnvp(
     epochs: int = 500,
     early_stopping: bool = True,
     max_noise: float = 0.3,
+    space: Mapping[str, tuple[float, float]] | None = None,
     storage: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
     time_limit: float | None = None,
@@ -64,8 +76,8 @@ def tune_realnvp(
 
     Learning rate 1e-4..5e-3 and weight decay 1e-4..1e-2 (uniform), hidden 2..10, layers 1..5,
     flows 1..10, noise 0.01..`max_noise` (log-uniform), by Optuna's tree-structured Parzen
-    estimator. The default settings are the first trial. A trial whose mean over the folds so far
-    lies below the median of the others at that fold is given up.
+    estimator. The default settings, moved into the space, are the first trial. A trial whose mean
+    over the folds so far lies below the median of the others at that fold is given up.
 
     Args:
         table: rows with their class.
@@ -73,6 +85,7 @@ def tune_realnvp(
         folds: of the cross-validation; each class is spread evenly over them.
         epochs, early_stopping: of each training.
         max_noise: largest noise; the paper takes 0.5 for EQI.
+        space: other ranges, by setting: `{"hidden": (1, 3)}` where larger networks take too long.
         storage: SQLite file with the trials; a search that was stopped goes on from it.
         n_jobs: trials at the same time, each in its own process. With more than one, which
             settings are tried depends on which trial ends first.
@@ -102,7 +115,8 @@ def tune_realnvp(
     check_choice("progress", progress, (True, False))
     began = time.monotonic()
     base = RealNVP(epochs=epochs, early_stopping=early_stopping, seed=seed)
-    search = Search(table, folds, base, max_noise, seed)
+    ranges = SPACE | {"noise": (0.01, max_noise)} | check_space(space or {})
+    search = Search(table, folds, base, ranges, seed)
     search.check()
     with _quiet(optuna), _place(storage, n_jobs) as place:
         study = search.open(place)
@@ -137,7 +151,7 @@ class Search:
     table: Table
     folds: int
     base: RealNVP
-    max_noise: float
+    space: dict[str, tuple[float, float]]
     seed: int
 
     def check(self) -> None:
@@ -164,7 +178,7 @@ class Search:
             InvalidInput: it holds the trials of another search.
         """
         optuna = import_optuna()
-        settings = self.base.get_params() | {"folds": self.folds, "max_noise": self.max_noise}
+        settings = self.base.get_params() | {"folds": self.folds, "space": self.space}
         y = np.searchsorted(self.table.classes, self.table.y)
         mark = Checkpoint.of("", self.table.X, y, settings).fingerprint
         try:
@@ -194,15 +208,20 @@ class Search:
         """Return an unfitted flow with these settings and those that all trials share."""
         return RealNVP(**{**self.base.get_params(), **settings})
 
+    def first(self) -> dict[str, Any]:
+        """Return the default settings, each moved into its range."""
+        return {
+            name: min(max(getattr(self.base, name), low), high)
+            for name, (low, high) in self.space.items()
+        }
+
     def score(self, trial: Any) -> float:
         """Return the mean held-out log p(x, y) over the folds; give up early where it is low."""
         settings = {
-            "learning_rate": trial.suggest_float("learning_rate", 1e-4, 5e-3),
-            "weight_decay": trial.suggest_float("weight_decay", 1e-4, 1e-2),
-            "hidden": trial.suggest_int("hidden", 2, 10),
-            "layers": trial.suggest_int("layers", 1, 5),
-            "flows": trial.suggest_int("flows", 1, 10),
-            "noise": trial.suggest_float("noise", 0.01, self.max_noise, log=True),
+            name: trial.suggest_int(name, int(low), int(high))
+            if name in WHOLE
+            else trial.suggest_float(name, low, high, log=name == "noise")
+            for name, (low, high) in self.space.items()
         }
         total, rows = 0.0, 0
         for fold, (train, test) in enumerate(self.splits()):
@@ -220,6 +239,30 @@ class Search:
             if fold < self.folds - 1 and trial.should_prune():
                 raise import_optuna().TrialPruned
         return total / rows
+
+
+def check_space(space: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Return ranges that were asked for, checked.
+
+    Raises:
+        InvalidInput: a name is no setting of the search, or a range is not one.
+    """
+    for name, limits in space.items():
+        if name not in SPACE:
+            raise InvalidInput(f"'space' must name settings among {quote(SPACE)}. Got {name!r}.")
+        kind = "whole numbers" if name in WHOLE else "numbers"
+        types = (int, np.integer) if name in WHOLE else (int, float, np.number)
+        if (
+            not isinstance(limits, tuple | list)
+            or len(limits) != 2
+            or not all(isinstance(v, types) and not isinstance(v, bool) for v in limits)
+            or not 0 < limits[0] <= limits[1] < np.inf
+        ):
+            raise InvalidInput(
+                f"'space' must give {name!r} two positive {kind}, the smaller first. "
+                f"Got {limits!r}."
+            )
+    return {name: (low, high) for name, (low, high) in space.items()}
 
 
 def write_settings(path: str | os.PathLike[str], found: Tuning) -> None:
@@ -317,7 +360,7 @@ def _run_one(search: Search, study: Any, number: int) -> None:
     samplers = import_optuna().samplers
     study.sampler = samplers.TPESampler(seed=int(seed))
     if number == 0:  # a queue of one would be read by two processes at the same time
-        defaults = {name: getattr(search.base, name) for name in TUNED}
+        defaults = search.first()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that this sampler is experimental
             study.sampler = samplers.PartialFixedSampler(defaults, study.sampler)

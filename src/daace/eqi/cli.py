@@ -48,9 +48,7 @@ def prepare(
 def fit(
     out: Annotated[Path, typer.Option(help="Folder of the models; made if missing.")],
     data: Data = None,
-    flow: Annotated[
-        bool, typer.Option("--flow", help="Also train the RealNVP: an hour or two.")
-    ] = False,
+    flow: Annotated[bool, typer.Option("--flow", help="Also train the RealNVP: minutes.")] = False,
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds after which the training ends.")
     ] = None,
@@ -147,12 +145,13 @@ def study(
         int, typer.Option(min=0, help="Held-out counties, beside the paper's three.")
     ] = 150,
     few: Annotated[
-        int, typer.Option(min=0, help="How many of them DAACE plans for too, minutes each.")
+        int, typer.Option(min=0, help="How many of them DAACE plans for too, ten seconds each.")
     ] = 0,
     everywhere: Annotated[
         bool,
         typer.Option("--everywhere", help="Also plan for all counties, by BayesACE, for the maps."),
     ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     data: Data = None,
 ) -> None:
     """Plan for many counties by every algorithm; stop and go on at any time."""
@@ -164,11 +163,10 @@ def study(
         table = read_counties(data)
         advisor = read_advisor(table, models)
     try:
-        done = run_study(
-            advisor, out, fips=sample_counties(table, counties), few=few, progress=True
-        )
+        chosen = sample_counties(table, counties)
+        done = run_study(advisor, out, fips=chosen, few=few, n_jobs=jobs, progress=True)
         if everywhere:
-            run_atlas(advisor, out, progress=True)
+            run_atlas(advisor, out, n_jobs=jobs, progress=True)
     except KeyboardInterrupt:
         _note(f"Stopped. What was planned is recorded in '{out}': the same command goes on.")
         raise typer.Exit(130) from None

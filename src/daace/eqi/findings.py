@@ -135,7 +135,11 @@ def _signs(network: LinearGaussianNetwork) -> list[Part]:
     between = float(linked["effect"].iloc[0]) if len(linked) else np.nan
     return [
         Part("all positive but the sociodemographic", ours, bool((effect > 0).all() and socio < 0)),
-        Part("built - sociodemographic positive", _signed(between), bool(between > 0)),
+        Part(
+            "built - sociodemographic positive",
+            f"built and sociodemographic {_signed(between)}",
+            bool(between > 0),
+        ),
     ]
 
 
@@ -167,12 +171,14 @@ def _city_and_country(results: Results) -> list[Part]:
     city, country = means.loc[1], means.loc[4]
     others = [domain for domain in DOMAINS if domain != SOCIO]
     return [
-        Part("metropolitan: all up but sociodemographic, slightly down", _list(city),
+        Part("metropolitan: all up but sociodemographic, slightly down",
+             f"metropolitan {_list(city)}",
              bool((city[others] > 0).all() and -0.5 < city[SOCIO] < 0)),
-        Part("rural: sociodemographic up", _signed(country[SOCIO]), bool(country[SOCIO] > 0)),
+        Part("rural: sociodemographic up", f"rural sociodemographic {_signed(country[SOCIO])}",
+             bool(country[SOCIO] > 0)),
         Part("rural: more needed everywhere",
              f"rural {_list(country)}", bool((country[others] > city[others]).all())),
-        Part("rural: air most", f"most: {country.idxmax()}", bool(country.idxmax() == "Air")),
+        Part("rural: air most", f"rural most: {country.idxmax()}", bool(country.idxmax() == "Air")),
     ]  # fmt: skip
 
 
@@ -191,7 +197,7 @@ def _by_category(results: Results) -> list[Part]:
         Part("need in water and land grows (caption)",
              f"per category: water {slope['Water']:+.2f}, land {slope['Land']:+.2f}",
              slope["Water"] > 0 and slope["Land"] > 0),
-        Part("need in air falls (caption)", f"per category: {slope['Air']:+.2f}", slope["Air"] < 0),
+        Part("need in air falls (caption)", f"air {slope['Air']:+.2f}", slope["Air"] < 0),
     ]  # fmt: skip
 
 
@@ -244,14 +250,15 @@ def _cost(results: Results) -> list[Part]:
         }
         low = penalty <= PENALTY
         ratio = float((ours / face).median())
-        cheaper = f"BayesACE cheaper for {wins:.0%} of {len(both)}, median ratio {ratio:.2g}"
+        share = f"{wins:.0%} of {len(both)}"
+        cheaper = f"at {penalty:g} BayesACE cheaper for {share}, median ratio {ratio:.2g}"
         sizes = ", ".join(f"{a} {s:g}" for a, s in sparse.items())
         least = min(sparse, key=lambda a: sparse[a])
         parts += [
             Part(f"penalty {penalty:g}: {'BayesACE' if low else 'FACE'} cheaper", cheaper,
                  bool(wins > 0.5) if low else bool(wins < 0.5)),
             Part(f"penalty {penalty:g}: {'BayesACE' if low else 'Wachter'} sparsest",
-                 f"median features on the way: {sizes}",
+                 f"median features {sizes}",
                  least == ("BayesACE" if low else "Wachter")),
         ]  # fmt: skip
     return parts or [Part("three algorithms", "not all have plans", None)]
@@ -261,6 +268,8 @@ def _blind_spot(results: Results) -> list[Part]:
     ours: Any = results.select()
     other: Any = results.select("Wachter")
     both = ours.index.intersection(other.index)
+    if both.empty:
+        return [Part("both algorithms", "not both have plans", None)]
     loss = ours.loc[both, SOCIO] < 0
     if not loss.any():
         return [Part("counties with a loss", "BayesACE sees none", None)]
@@ -290,9 +299,9 @@ def _new_york(results: Results) -> list[Part]:
         return [Part("New York", "no plan", None)]
     paper = frame.drop(index="DAACE", errors="ignore")  # whom the paper did not ask
     first = {a: frame.loc[a].idxmax() for a in frame.index}
-    socio = ", ".join(f"{a} {_signed(x)}" for a, x in frame[SOCIO].items())
+    socio = "sociodemographic: " + ", ".join(f"{a} {_signed(x)}" for a, x in frame[SOCIO].items())
     parts = [
-        Part("air first for all", ", ".join(f"{a}: {d}" for a, d in first.items()),
+        Part("air first for all", "first: " + ", ".join(f"{a} {d}" for a, d in first.items()),
              {first[a] for a in paper.index} == {"Air"}),
         Part("sociodemographic loss, least by BayesACE", socio,
              bool((paper[SOCIO] < 0).all() and paper[SOCIO].idxmax() == "BayesACE")),
@@ -320,7 +329,8 @@ def _los_angeles(results: Results) -> list[Part]:
         Part("water and built first", _list(ours.sort_values(ascending=False)),
              set(ours.nlargest(2).index) == {"Water", "Built"}),
         Part("sociodemographic loss",
-             ", ".join(f"{a} {_signed(x)}" for a, x in frame[SOCIO].items()),
+             "sociodemographic: "
+             + ", ".join(f"{a} {_signed(x)}" for a, x in frame[SOCIO].items()),
              bool(ours[SOCIO] < 0)),
     ]  # fmt: skip
     if "FACE" in frame.index:
@@ -332,7 +342,7 @@ def _los_angeles(results: Results) -> list[Part]:
         text = ", ".join(f"at {p:g} {_signed(x)}" for p, x in later.items())
         parts.append(
             Part("FACE: a gain at 5, a loss at 10 and 15",
-                 f"{_signed(frame.loc['FACE', SOCIO])}; {text}",
+                 f"FACE at {PENALTY:g} {_signed(frame.loc['FACE', SOCIO])}, {text}",
                  bool(frame.loc["FACE", SOCIO] > 0 and all(x < 0 for x in later.values())))
         )  # fmt: skip
     pesticides = {"W_METHOXYCHLOR": "methoxychlor", "W_DINOSEB": "dinoseb"}
@@ -356,11 +366,12 @@ def _conejos(results: Results) -> list[Part]:
         Part("no index damaged", f"least: {_signed(ours.min())} ({ours.idxmin()})",
              bool(ours.min() > -0.05)),
         Part("smallest mean change of the indices by BayesACE",
-             ", ".join(f"{a} {x:.2f}" for a, x in mean.items()),
+             "mean change: " + ", ".join(f"{a} {x:.2f}" for a, x in mean.items()),
              mean.drop("DAACE", errors="ignore").idxmin() == "BayesACE"),
     ]  # fmt: skip
     if "Wachter" in frame.index:
-        parts.append(Part("Wachter raises sociodemographic", _signed(frame.loc["Wachter", SOCIO]),
+        parts.append(Part("Wachter raises sociodemographic",
+                          f"Wachter's sociodemographic {_signed(frame.loc['Wachter', SOCIO])}",
                           bool(frame.loc["Wachter", SOCIO] > 0)))  # fmt: skip
     change: Any = results.changes().loc[8021]
     built = [v for v in results.counties.kept if results.counties.domain(v) == "Built"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +163,8 @@ def read_advisor(
 ) -> Advisor:
     """Return the advisor over the models of a folder, or over a network learned right now.
 
-    With a flow, the threshold of log p is the paper's: the one of the flow, for all algorithms.
+    Each density has its own threshold of log p, by the paper's rule. The paper takes the flow's for
+    all; but no county is as plausible to the network as our flow, a much better density, asks.
 
     Raises:
         InvalidInput: the folder holds no network.
@@ -185,5 +185,4 @@ def read_advisor(
     if not (place / FLOW).is_file():
         return Advisor(counties, loaded, min_posterior=min_posterior)
     flow = load(place / FLOW).density
-    advisor = Advisor(counties, loaded, flow, min_posterior=min_posterior)
-    return replace(advisor, min_log_prob=advisor.threshold(flow))
+    return Advisor(counties, loaded, flow, min_posterior=min_posterior)

@@ -12,6 +12,7 @@ from daace.eqi.policy import Recourse, category_of, recomputed_indices, transfor
 from daace.explain.metrics import end_sparsity, l2, path_sparsity
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
+from daace.landscape.path import segment_lengths
 
 #: Digits that a change in standard deviations is recorded with.
 DIGITS = 4
@@ -24,6 +25,7 @@ def measure(
     own: ConditionalDensity,
     judge: ConditionalDensity,
     min_log_prob: float,
+    judge_min_log_prob: float,
     min_posterior: float,
 ) -> dict[str, Any]:
     """Return the record of a plan.
@@ -34,12 +36,14 @@ def measure(
         own: the density that the algorithm planned over.
         judge: the density under which all algorithms are compared.
         min_log_prob, min_posterior: of the goal.
+        judge_min_log_prob: smallest log p that the judge asks for.
 
     Returns:
         what was asked, how it ended and, where it was found: cost under the judge (the paper's
-        rule), L2 and sparsity; log p and probability of the target at the end, under both; the
-        indices before, as planned and as recomputed (published sense, high = bad) with the largest
-        gap; the categories that both give; the change of each feature in standard deviations.
+        rule), L2, length of the way and sparsity; log p and probability of the target at the end,
+        under both; the indices before, as planned and as recomputed (published sense, high = bad)
+        with the largest gap; the categories that both give; the change of each feature in standard
+        deviations.
     """
     ask = recourse.ask
     record: dict[str, Any] = {
@@ -66,7 +70,10 @@ def measure(
     ends = {
         name: density.log_joint(path[-1:])[0] for name, density in (("own", own), ("judge", judge))
     }
-    goal = Goal(recourse.target, min_log_prob=min_log_prob, min_posterior=min_posterior)
+    goal, strict = (
+        Goal(recourse.target, min_log_prob=alpha, min_posterior=min_posterior)
+        for alpha in (min_log_prob, judge_min_log_prob)
+    )
     for name, density in (("own", own), ("judge", judge)):
         joint = ends[name]
         log_p = float(np.logaddexp.reduce(joint))
@@ -78,11 +85,12 @@ def measure(
         "own_cost": recourse.cost,
         "cost": landscape.path_cost(path, rule="midpoint"),
         "l2": l2(path),
+        "length": float(segment_lengths(np.diff(path, axis=0)).sum()),
         "path_sparsity": path_sparsity(path),
         "end_sparsity": end_sparsity(path),
         "vertices": max(0, len(path) - 2),
         "goal_met": goal.check(own, path[-1]),
-        "valid_judge": goal.check(judge, path[-1]),
+        "valid_judge": strict.check(judge, path[-1]),
         "before": indices.iloc[0].tolist(),
         "planned": indices.iloc[-1].tolist(),
         "recomputed": again.iloc[-1].tolist(),

@@ -46,8 +46,8 @@ PLANNER = StraightOptimizer()
 #: Over the flow each look at the terrain takes milliseconds: DAACE plans with fewer.
 DAACE_PLANNER = StraightOptimizer(vertices=(0, 1), starts=2, time_limit=120.0)
 
-#: Nodes of FACE's graph, and the neighbours that each is joined to.
-FACE_NODES, FACE_NEIGHBOURS = 1000, 50
+#: Nodes of FACE's graph, the paper's number; all are joined.
+FACE_NODES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,7 +335,7 @@ class Advisor:
 
     @cached_property
     def _face(self) -> Face:
-        return Face(self.known_rows, graph="density", nodes=FACE_NODES, k=FACE_NEIGHBOURS)
+        return Face(self.known_rows, graph="density", nodes=FACE_NODES)
 
     @cached_property
     def _wachter(self) -> Planner:

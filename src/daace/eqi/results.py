@@ -110,10 +110,12 @@ class Results:
         return pd.Series(category, index=index), frame.set_axis(list(DOMAINS), axis=1)
 
     @property
-    def thresholds(self) -> tuple[float, float]:
-        """Smallest log p and smallest probability of the target that were asked for."""
+    def thresholds(self) -> tuple[float, float, float]:
+        """Smallest log p of flow and network, and probability of the target, that were asked."""
         models = next(r for r in self.records if r["kind"] == "models")
-        return float(models["min_log_prob"]), float(models["min_posterior"])
+        names = ("min_log_prob", "network_min_log_prob", "min_posterior")
+        flow, network, posterior = (float(models[name]) for name in names)
+        return flow, network, posterior
 
     def algorithms(self, penalty: float = PENALTY) -> list[str]:
         """Return the algorithms with plans at a penalty, in a fixed order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,7 @@ def run_study(
     algorithms: tuple[str, ...] = ("BayesACE", "FACE", "Wachter"),
     few: int = 0,
     improve: int = 2,
+    n_jobs: int = 1,
     progress: bool = False,
 ) -> Outcome:
     """Plan for every county what is not on record yet.
@@ -121,8 +122,10 @@ def run_study(
         folder: of the records; made when it is not there.
         fips: the counties.
         algorithms: which to compare.
-        few: for how many of the counties, the first ones, DAACE plans too: it takes minutes each.
+        few: for how many of the counties, the first ones, DAACE plans too, at one penalty: over
+            the flow a plan takes ten seconds.
         improve: by how many categories.
+        n_jobs: processes; the plans are the same for any number.
         progress: show a bar on stderr, if that is a terminal.
 
     Raises:
@@ -144,16 +147,48 @@ def run_study(
         new = 0
         have = sum(record_key(c, ask) in file.records for ask, codes in asks for c in codes)
         with Bar("Planning", asked, done=have, shown=progress) as bar:
-            for batch in _open_batches(asks, file):
-                records = [_answer(advisor, r) for r in advisor.advise(batch.fips, batch.ask)]
+            for records in _answers(advisor, list(_open_batches(asks, file)), n_jobs):
                 file.append(records)
                 new += len(records)
-                bar.advance(f"{batch.ask.algorithm} {batch.ask.mode}", steps=len(records))
+                bar.advance(f"{records[0]['algorithm']} {records[0]['mode']}", steps=len(records))
     return Outcome(asked, have + new, new)
 
 
+def _answers(advisor: Advisor, batches: list[Batch], n_jobs: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of each batch, those that other processes plan first.
+
+    FACE and Wachter stay in this process: their queries share one graph and one set of rows. They
+    come last, as that graph takes minutes, and what others have planned would wait for it.
+    """
+    here = [b for b in batches if n_jobs == 1 or b.ask.algorithm in ("FACE", "Wachter")]
+    away = [b for b in batches if b not in here]
+    yield from _map(_answer_batch, advisor, away, n_jobs)
+    yield from (_answer_batch(advisor, batch) for batch in here)
+
+
+def _map(
+    plan: Callable[[Advisor, Any], list[dict[str, Any]]],
+    advisor: Advisor,
+    tasks: Sequence[Any],
+    n_jobs: int,
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield what `plan` makes of each task, as they are done."""
+    if n_jobs == 1 or len(tasks) < 2:
+        yield from (plan(advisor, task) for task in tasks)
+        return
+    from joblib import Parallel, delayed
+
+    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    yield from workers(delayed(plan)(advisor, task) for task in tasks)
+
+
 def run_atlas(
-    advisor: Advisor, folder: str | os.PathLike[str], *, improve: int = 2, progress: bool = False
+    advisor: Advisor,
+    folder: str | os.PathLike[str],
+    *,
+    improve: int = 2,
+    n_jobs: int = 1,
+    progress: bool = False,
 ) -> Outcome:
     """Plan for every county that can improve so much: BayesACE, consistent; for the maps.
 
@@ -164,21 +199,30 @@ def run_atlas(
         advisor: with the network.
         folder: of the records; made when it is not there.
         improve: by how many categories.
+        n_jobs: processes; the plans are the same for any number.
         progress: show a bar on stderr, if that is a terminal.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    quick = replace(advisor, planner=ATLAS_PLANNER)
+    quick = replace(advisor, planner=ATLAS_PLANNER, flow=None)  # which is not asked here
     ask = Ask(penalty=PENALTY, improve=improve, consistent=True)
     category = advisor.counties.category
     able = [int(code) for code in category.index[category >= improve]]
     with RecordFile(place / ATLAS) as file:
         waiting = [code for code in able if f"atlas/{record_key(code, ask)}" not in file.records]
         with Bar("Atlas", len(able), done=len(able) - len(waiting), shown=progress) as bar:
-            for code in waiting:
-                file.append([_atlas_record(quick, quick.advise([code], ask)[0])])
-                bar.advance(advisor.counties.label(code))
+            parts = [
+                Batch(ask, tuple(waiting[begin : begin + CHUNK]))
+                for begin in range(0, len(waiting), CHUNK)
+            ]
+            for records in _map(_atlas_batch, quick, parts, n_jobs):
+                file.append(records)
+                bar.advance(advisor.counties.label(records[-1]["fips"]), steps=len(records))
         return Outcome(len(able), len(able), len(waiting))
+
+
+def _atlas_batch(advisor: Advisor, batch: Batch) -> list[dict[str, Any]]:
+    return [_atlas_record(advisor, r) for r in advisor.advise(batch.fips, batch.ask)]
 
 
 def _atlas_record(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
@@ -221,6 +265,10 @@ def _open_batches(asks: list[tuple[Ask, list[int]]], file: RecordFile) -> Iterat
             yield Batch(ask, tuple(open_codes[begin : begin + size]))
 
 
+def _answer_batch(advisor: Advisor, batch: Batch) -> list[dict[str, Any]]:
+    return [_answer(advisor, recourse) for recourse in advisor.advise(batch.fips, batch.ask)]
+
+
 def _answer(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
     assert advisor.flow is not None
     own = advisor.density(recourse.ask.algorithm)
@@ -230,6 +278,7 @@ def _answer(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
         own=own,
         judge=advisor.flow,
         min_log_prob=advisor.threshold(own),
+        judge_min_log_prob=advisor.threshold(advisor.flow),
         min_posterior=advisor.min_posterior,
     )
     return {"key": record_key(recourse.fips, recourse.ask), **record}
@@ -245,6 +294,7 @@ def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
         "network": advisor.network.log_prob(probe).tolist(),
         "flow": advisor.flow.log_prob(probe).tolist(),
         "min_log_prob": advisor.threshold(advisor.flow),
+        "network_min_log_prob": advisor.threshold(advisor.network),
         "min_posterior": advisor.min_posterior,
     }
     there = file.records.get("models")
@@ -253,8 +303,8 @@ def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
         return
     differ = [
         name
-        for name in ("network", "flow", "min_log_prob", "min_posterior")
-        if not np.allclose(there[name], mine[name], rtol=1e-6)
+        for name in mine
+        if name not in ("key", "kind") and not np.allclose(there[name], mine[name], rtol=1e-6)
     ]
     if differ:
         raise InvalidInput(

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from daace._typing import FloatArray
 from daace.explain.plots import INK, Plot
 
 #: Green raises, red lowers; told apart by the dash as well.
@@ -70,6 +71,8 @@ def draw_circle(
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / len(names)
     place = {n: np.array([np.cos(a), np.sin(a)]) for n, a in zip(names, angle, strict=True)}
     shown = arcs[arcs["parent"].isin(names) & arcs["child"].isin(names)]
+    size = 9.0 if values else 7.5
+    texts = {n: fill(labels[n], 17, break_long_words=False) for n in names}
     largest = max(float(shown["effect"].abs().max()) if len(shown) else 0.0, 1e-9)
     for parent, child, effect in shown[["parent", "child", "effect"]].itertuples(index=False):
         begin, end = place[parent], place[child]
@@ -79,7 +82,9 @@ def draw_circle(
             "", xy=tuple(end), xytext=tuple(begin),
             arrowprops={
                 "arrowstyle": "-|>,head_length=0.5,head_width=0.25", "color": colour,
-                "linewidth": width, "linestyle": line, "shrinkA": 22, "shrinkB": 24,
+                "linewidth": width, "linestyle": line,
+                "shrinkA": _reach(texts[parent], size, end - begin),
+                "shrinkB": _reach(texts[child], size, end - begin) + 2,
                 "connectionstyle": "arc3,rad=0.12", "alpha": 0.9,
             },
         )  # fmt: skip
@@ -92,10 +97,9 @@ def draw_circle(
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.9},
             )  # fmt: skip
     for number, name in enumerate(names):
-        text = fill(labels[name], 17, break_long_words=False)
         axes.text(
-            place[name][0], place[name][1], text, ha="center", va="center",
-            fontsize=9 if values else 7.5, color=INK,
+            place[name][0], place[name][1], texts[name], ha="center", va="center",
+            fontsize=size, color=INK,
             fontweight="bold" if number == 0 else "normal",
             bbox={
                 "boxstyle": "round,pad=0.35", "edgecolor": "#777777", "linewidth": 0.9,
@@ -104,6 +108,18 @@ def draw_circle(
         )  # fmt: skip
     axes.set(xlim=(-1.42, 1.42), ylim=(-1.25, 1.25))
     axes.axis("off")
+
+
+def _reach(text: str, size: float, direction: FloatArray) -> float:
+    """Return how far a label's box reaches from its middle in a direction, in points.
+
+    From the number of letters and lines: the box itself is known only once it is drawn, and arrows
+    that end far from a wide box, or under it, are hard to read.
+    """
+    lines = text.split("\n")
+    half = np.array([0.29 * size * max(map(len, lines)), 0.62 * size * len(lines)]) + 0.35 * size
+    towards = np.abs(direction) / np.linalg.norm(direction)
+    return float(np.min(half / np.maximum(towards, 1e-9)))
 
 
 def _legend(figure: Plot) -> None:
