@@ -61,7 +61,7 @@ def test_it_returns_the_best_settings_and_all_trials() -> None:
 
 @pytest.mark.usefixtures("by_noise")
 def test_the_search_stays_in_the_papers_space_and_gets_better() -> None:
-    found = quick(trials=60, max_noise=0.5)
+    found = quick(trials=60, space={"noise": (0.01, 0.5)})
     trials = found.trials
     assert trials["learning_rate"].between(1e-4, 5e-3).all()
     assert trials["weight_decay"].between(1e-4, 1e-2).all()
@@ -195,7 +195,6 @@ def test_folds_are_even_in_every_class() -> None:
         ({"trials": 0}, r"'trials' must be an integer of at least 1\. Got 0\."),
         ({"folds": 1}, r"'folds' must be an integer of at least 2\. Got 1\."),
         ({"epochs": 0}, "'epochs' must be"),
-        ({"max_noise": 0.01}, r"'max_noise' must be a finite number above 0\.01"),
         ({"n_jobs": 0}, "'n_jobs' must be"),
         ({"time_limit": -1}, "'time_limit' must be"),
         ({"progress": "yes"}, "'progress' must be one of True, False"),

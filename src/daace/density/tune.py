@@ -64,7 +64,6 @@ def tune_realnvp(
     folds: int = 10,
     epochs: int = 500,
     early_stopping: bool = True,
-    max_noise: float = 0.3,
     space: Mapping[str, tuple[float, float]] | None = None,
     storage: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
@@ -75,7 +74,7 @@ def tune_realnvp(
     """Search the paper's space of settings for the highest cross-validated log-likelihood.
 
     Learning rate 1e-4..5e-3 and weight decay 1e-4..1e-2 (uniform), hidden 2..10, layers 1..5,
-    flows 1..10, noise 0.01..`max_noise` (log-uniform), by Optuna's tree-structured Parzen
+    flows 1..10, noise 0.01..0.3 (log-uniform), by Optuna's tree-structured Parzen
     estimator. The default settings, moved into the space, are the first trial. A trial whose mean
     over the folds so far lies below the median of the others at that fold is given up.
 
@@ -84,8 +83,8 @@ def tune_realnvp(
         trials: how many settings to try in all, those in `storage` included.
         folds: of the cross-validation; each class is spread evenly over them.
         epochs, early_stopping: of each training.
-        max_noise: largest noise; the paper takes 0.5 for EQI.
-        space: other ranges, by setting: `{"hidden": (1, 3)}` where larger networks take too long.
+        space: other ranges, by setting: `{"hidden": (1, 3)}` where larger networks take too long,
+            `{"noise": (0.01, 0.5)}` as the paper does for EQI.
         storage: SQLite file with the trials; a search that was stopped goes on from it.
         n_jobs: trials at the same time, each in its own process. With more than one, which
             settings are tried depends on which trial ends first.
@@ -108,14 +107,13 @@ def tune_realnvp(
     import_torch()
     check_integer("trials", trials, at_least=1)
     check_integer("folds", folds, at_least=2)
-    check_number("max_noise", max_noise, above=0.01)
     check_integer("n_jobs", n_jobs, at_least=1)
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     check_choice("progress", progress, (True, False))
     began = time.monotonic()
     base = RealNVP(epochs=epochs, early_stopping=early_stopping, seed=seed)
-    ranges = SPACE | {"noise": (0.01, max_noise)} | check_space(space or {})
+    ranges = SPACE | check_space(space or {})
     search = Search(table, folds, base, ranges, seed)
     search.check()
     with _quiet(optuna), _place(storage, n_jobs) as place:

@@ -14,7 +14,7 @@ import numpy as np
 
 from daace._files import write_atomically
 from daace.explain.report import PAGE, STYLE
-from daace.study.checks import ALPHA, by_table
+from daace.study.checks import ALPHA, Verdict, by_table
 from daace.study.claims import Claim, check_claims
 from daace.study.gallery import MEASURES, draw_figures
 from daace.study.results import Results, read_results
@@ -33,7 +33,7 @@ MORE_STYLE = """
 
 CLASSES = {"holds": "holds", "does not hold": "contra"}
 
-VERDICTS = ("holds", "does not hold", "not significant", "not run")
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not significant", "not run")
 
 
 def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
