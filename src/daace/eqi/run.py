@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from daace._progress import Bar
 from daace._typing import IntArray
+from daace._workers import Workers
 from daace.data.table import quote
 from daace.eqi.data import Counties
 from daace.eqi.measures import measure
@@ -176,10 +178,9 @@ def _map(
     if n_jobs == 1 or len(tasks) < 2:
         yield from (plan(advisor, task) for task in tasks)
         return
-    from joblib import Parallel, delayed
-
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    yield from workers(delayed(plan)(advisor, task) for task in tasks)
+    with Workers(jobs=n_jobs).ready() as crew:
+        for _, records in crew.run(partial(plan, advisor), list(tasks)):
+            yield records
 
 
 def run_atlas(
