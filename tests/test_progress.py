@@ -29,8 +29,15 @@ def test_a_terminal_sees_what_is_done_and_how_it_goes(monkeypatch: pytest.Monkey
     assert "loss 0.7" in text
 
 
-def test_a_pipe_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_sees_nothing_of_short_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(io.StringIO(), monkeypatch) == ""
+
+
+def test_a_log_sees_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daace._progress.QUIET", 0.0)
+    lines = ["Training: 2 of 3 loss 1.2", "Training: 3 of 3 loss 0.7"]
+    assert said(io.StringIO(), monkeypatch).splitlines() == lines
+    assert said(io.StringIO(), monkeypatch, shown=False) == ""
 
 
 def test_who_does_not_want_it_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

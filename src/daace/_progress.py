@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any, Self
+
+#: Seconds between two lines where there is no terminal to draw a bar on.
+QUIET = 60.0
 
 
 class Bar:
-    """A bar on stderr with a note, if that is a terminal; nothing in a pipe.
+    """A bar on stderr with a note, if that is a terminal; a line a minute in a log.
 
     Args:
         what: said before the bar.
@@ -22,6 +26,8 @@ class Bar:
 
     def __init__(self, what: str, total: int | None, *, done: int = 0, shown: bool = True) -> None:
         self._progress: Any = None
+        self._what, self._total, self._done = what, total, done
+        self._shown, self._said = shown, time.monotonic()
         if shown and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -38,8 +44,14 @@ class Bar:
 
     def advance(self, note: str = "", *, steps: int = 1) -> None:
         """Move on by some steps and say how it goes."""
+        self._done += steps
         if self._progress is not None:
             self._progress.update(self._task, advance=steps, note=note)
+        elif self._shown and time.monotonic() - self._said >= QUIET:
+            of = "" if self._total is None else f" of {self._total}"
+            sys.stderr.write(f"{self._what}: {self._done}{of} {note}".rstrip() + "\n")
+            sys.stderr.flush()
+            self._said = time.monotonic()
 
     def __enter__(self) -> Self:
         if self._progress is not None:

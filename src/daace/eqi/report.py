@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -21,22 +20,13 @@ from daace.eqi.gallery import draw_figures, draw_maps
 from daace.eqi.outlines import find_outlines
 from daace.eqi.policy import FACE_NODES
 from daace.eqi.results import Results, read_results
-from daace.explain.report import PAGE, STYLE
+from daace.explain.page import PAGE, RESULTS_STYLE, STYLE, captioned
 
 if TYPE_CHECKING:
     from daace.explain.plots import Plot
 
 MORE_STYLE = """
-.daace { max-width: 72rem; }
-.daace td, .daace th { vertical-align: top; }
-.daace td:first-child, .daace th:first-child { overflow-wrap: normal; }
-.daace td.left, .daace th.left { text-align: left; }
-.daace summary { cursor: pointer; font-weight: 600; margin: 1.2rem 0 .3rem; }
-.daace .words td, .daace .words th { text-align: left; }
-.daace .words td:last-child { white-space: nowrap; }
-.daace .holds { color: #00664B; font-weight: 600; }
-.daace .contra { color: #A33B00; font-weight: 600; }
-.daace .open { color: #555; font-weight: 600; }
+.daace summary { font-weight: 600; margin: 1.2rem 0 .3rem; }
 .daace .warning { border-left: .3rem solid #D55E00; background: #fdf4ee; padding: .6rem 1rem; }
 """
 
@@ -96,7 +86,7 @@ def write_report(
         _how(results),
     ]
     title = "Environmental quality of US counties"
-    page = PAGE.format(title=title, style=STYLE + MORE_STYLE, body="\n".join(body))
+    page = PAGE.format(title=title, style=STYLE + RESULTS_STYLE + MORE_STYLE, body="\n".join(body))
     write_atomically(place / "report.html", page)
     if Path(records).is_dir():
         results.write_compact(place / COMPACT)
@@ -186,11 +176,7 @@ def _image(text: str, plot: Plot, *, svg: bool) -> str:
     buffer = io.BytesIO(plot.to_svg() if svg else b"")
     if not svg:
         plot.savefig(buffer, format="png", dpi=MAP_DPI)
-    source = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return (
-        f'<p class="note">{escape(text)}</p>'
-        f'<img alt="{escape(text)}" src="data:image/{kind};base64,{source}">'
-    )
+    return captioned(text, buffer.getvalue(), kind=kind)
 
 
 def _how(results: Results) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from daace.eqi.data import DOMAINS
 from daace.eqi.findings import rucc_name
 from daace.eqi.results import Results, paired_ratio
 from daace.eqi.run import PENALTY
+from daace.explain.page import cards, table
 
 #: Rules of planning, in the order of the page.
 MODES = ("free", "equity", "consistent", "consistent equity")
@@ -23,20 +23,19 @@ def summary(results: Results) -> str:
     """Return the numbers to take along, how many plans were found, and why the others were not."""
     plans = results.plans
     met = plans.loc[plans["found"].astype(bool), "goal_met"].astype(bool)
-    cards = [("Counties", f"{plans['fips'].nunique()}")]
+    known = [("Counties", f"{plans['fips'].nunique()}")]
     for mode, name in (("free", "as in the paper"), ("consistent", "with real indices")):
         mine = results.select(mode=mode)
         if len(mine):
             share = (mine["category_recomputed"] <= mine["target"]).mean()
-            cards.append((f"Plans {name} that reach the target by EPA's formulas", f"{share:.0%}"))
+            known.append((f"Plans {name} that reach the target by EPA's formulas", f"{share:.0%}"))
     for mode, name in (
         ("consistent", "Cost of real indices"),
         ("consistent equity", "Cost of real indices of which none falls"),
     ):
         ratio = price(results, mode, column="own_cost")
         if len(ratio):
-            cards.append((f"{name}, free plans: 1", f"{np.median(ratio):.2f}"))
-    shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in cards)
+            known.append((f"{name}, free plans: 1", f"{np.median(ratio):.2f}"))
     penalties = sorted(float(p) for p in plans["penalty"].unique())
     rows = []
     ways: dict[tuple[str, str], dict[float, pd.DataFrame]] = {}
@@ -58,7 +57,7 @@ def summary(results: Results) -> str:
         f"{len(plans):,} plans were asked for; {plans['found'].mean():.1%} were found, and "
         f"{met.mean():.1%} of these meet the goal under the density that they were planned over."
     )
-    return f'<dl class="cards">{shown}</dl><p class="note">{note}</p>{_table(head, rows, text=2)}'
+    return f'{cards(known)}<p class="note">{note}</p>{table(head, rows, words=2)}'
 
 
 def price(results: Results, mode: str, *, column: str = "cost") -> FloatArray:
@@ -103,7 +102,7 @@ def consistency(results: Results) -> str:
         f"probability asked for. Penalty {PENALTY:g}."
     )
     title = "Are the plans real?"
-    return f'<h2>{title}</h2><p class="note">{note}</p>{_table(head, rows, text=2)}'
+    return f'<h2>{title}</h2><p class="note">{note}</p>{table(head, rows, words=2)}'
 
 
 def equity(results: Results) -> str:
@@ -145,7 +144,7 @@ def equity(results: Results) -> str:
         "sociodemographic conditions get worse."
     )
     return (
-        f'<h2>What equity costs</h2><p class="note">{note}</p>{_table(head, rows)}'
+        f'<h2>What equity costs</h2><p class="note">{note}</p>{table(head, rows)}'
         + f"<h3>By rural-urban code</h3>{_groups(results, 'rucc')}"
         + f"<details><summary>By state</summary>{_groups(results, 'state')}</details>"
         + '<p class="note">Medians over the counties of a group. Real: indices that follow from '
@@ -190,7 +189,7 @@ def _groups(results: Results, by: str) -> str:
         "", "counties", "found", "found, real and fair", "cost, RealNVP (all: 1)", "length, sd",
         "length, real and fair", "price of real indices", "price of equity",
     )  # fmt: skip
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def costs(results: Results) -> str:
@@ -221,7 +220,7 @@ def costs(results: Results) -> str:
         "Cost under the RealNVP, by the paper's rule (19 pieces per segment), on its scale -log p. "
         "Each algorithm checks the goal with its own density."
     )
-    return f'<h2>Algorithms</h2><p class="note">{note}</p>{_table(head, rows, text=2)}'
+    return f'<h2>Algorithms</h2><p class="note">{note}</p>{table(head, rows, words=2)}'
 
 
 def densities(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -244,26 +243,13 @@ def densities(rows: Sequence[Mapping[str, Any]]) -> str:
         "The paper prints -137.89 (3 parents), -123.35 (no limit) and -98.93 (RealNVP), probably "
         "cross-validated. Features in standard deviations over all counties."
     )
-    return f'<h2>Densities</h2><p class="note">{note}</p>{_table(head, body, text=2)}'
+    return f'<h2>Densities</h2><p class="note">{note}</p>{table(head, body, words=2)}'
 
 
 def _ways(plans: pd.DataFrame) -> list[tuple[tuple[str, str, float], pd.DataFrame]]:
     """Return the plans by algorithm, rules and penalty, in the order of the page."""
     groups: Any = plans.groupby(["algorithm", "mode", "penalty"])
     return sorted(groups, key=lambda item: (item[0][0], MODES.index(item[0][1]), item[0][2]))
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, text: int = 1) -> str:
-    """Return a table whose first columns, so many, hold words and not numbers."""
-
-    def line(kind: str, cells: Sequence[str]) -> str:
-        return "".join(
-            f"<{kind}{' class=left' if j < text else ''}>{escape(cell)}</{kind}>"
-            for j, cell in enumerate(cells)
-        )
-
-    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _size(value: float) -> str:

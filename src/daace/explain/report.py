@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from daace.explain.page import PAGE, STYLE, cards, picture, table
 from daace.explain.words import (
     advice,
     exact,
@@ -22,52 +22,6 @@ from daace.explain.words import (
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
-    from daace.explain.plots import Plot
-
-STYLE = """
-.daace { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: #222;
-         background: #fff; max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem; }
-.daace h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; overflow-wrap: anywhere; }
-.daace h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
-.daace h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-.daace h3 small { font-weight: normal; color: #555; margin-left: .5rem; }
-.daace .cards { display: flex; flex-wrap: wrap; gap: .75rem; margin: 0; }
-.daace .cards div { flex: 1 1 11rem; border: 1px solid #ddd; border-radius: .5rem;
-                    padding: .6rem .9rem; }
-.daace .cards dt { color: #555; font-size: .85rem; overflow-wrap: anywhere; }
-.daace .cards dd { margin: 0; font-size: 1.25rem; font-weight: 600; }
-.daace .advice { border-left: .3rem solid #D55E00; background: #fdf4ee; padding: .6rem 1rem; }
-.daace table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-.daace th, .daace td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #eee; }
-.daace th { color: #555; font-weight: 600; font-size: .85rem; border-color: #bbb; }
-.daace th:first-child, .daace td:first-child { text-align: left; overflow-wrap: anywhere; }
-.daace .settings td { text-align: left; overflow-wrap: anywhere; }
-.daace .settings td:first-child { color: #555; width: 12rem; }
-.daace img { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
-.daace .caveats li { margin: .3rem 0; }
-.daace p.note { color: #555; font-size: .85rem; margin: .3rem 0; }
-@media print { .daace { max-width: none; padding: 0; font-size: 11px; }
-  .daace tr, .daace img, .daace .cards { break-inside: avoid; }
-  .daace h2, .daace h3, .daace h2 + p { break-after: avoid; } }
-"""
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>body {{ margin: 0; background: #fff; }}{style}</style>
-</head>
-<body>
-<main class="daace">
-{body}
-</main>
-</body>
-</html>
-"""
 
 #: Changes named in the words of each step, and in its table; that of all changes has the rest.
 PER_PARAGRAPH, PER_STEP = 3, 8
@@ -99,7 +53,7 @@ def render_fragment(e: Explanation) -> str:
 
 
 def _summary(e: Explanation) -> str:
-    cards = [
+    known = [
         (
             f"Probability of '{e.target}'",
             _way([percent(share) for share in e.profile["posterior"]]),
@@ -110,18 +64,14 @@ def _summary(e: Explanation) -> str:
         ),
     ]
     if e.found:
-        cards += [("Steps", str(e.step_count)), ("Cost of the way", f"{e.cost:.3g}")]
-    shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in cards)
+        known += [("Steps", str(e.step_count)), ("Cost of the way", f"{e.cost:.3g}")]
     lines = list(e.notes) if e.found else advice(e)
     hint = f'<p class="advice">{"<br>".join(map(escape, lines))}</p>' if lines else ""
     meaning = (
         "Cases are what the model expects to see: a state that is more plausible than few of them "
         "is an unusual one. Changes are also given in standard deviations (sd) of each feature."
     )
-    return (
-        f'<h1>{escape(headline(e))}</h1>\n{hint}<dl class="cards">{shown}</dl>\n'
-        f'<p class="note">{meaning}</p>'
-    )
+    return f'<h1>{escape(headline(e))}</h1>\n{hint}{cards(known)}\n<p class="note">{meaning}</p>'
 
 
 def _way(values: list[str]) -> str:
@@ -156,32 +106,32 @@ def _table(e: Explanation, changes: pd.DataFrame) -> str:
     rows = []
     for name, before, after, _, size in changes.itertuples(index=False):
         old, new = format_change(e, name, before, after)
-        cells = (name, old, new, format_sd(size))
-        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    head = "<tr><th>feature</th><th>from</th><th>to</th><th>change</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+        rows.append((name, old, new, format_sd(size)))
+    return table(("feature", "from", "to", "change"), rows)
 
 
 def _glance(e: Explanation) -> str:
     if e.step_count == 0:
         return ""
-    picture = _image(e.plot("steps"), "Each feature from the start to the counterfactual")
-    return f"<h2>At a glance</h2>\n{picture}"
+    steps = picture("Each feature from the start to the counterfactual", e.plot("steps").to_svg())
+    return f"<h2>At a glance</h2>\n{steps}"
 
 
 def _landscape(e: Explanation) -> str:
     if e.density is None:
         return ""
-    picture = _image(e.plot("landscape"), "The path over the landscape of two features")
+    view = picture("The path over the landscape of two features", e.plot("landscape").to_svg())
     meaning = "White ground is where cases are common, grey where they are rare."
-    return f'<h2>The landscape</h2>\n<p class="note">{meaning}</p>\n{picture}'
+    return f'<h2>The landscape</h2>\n<p class="note">{meaning}</p>\n{view}'
 
 
 def _reasons(e: Explanation) -> str:
     if e.step_count == 0:
         return ""
-    along = _image(e.plot("profile"), "Plausibility and probability of the target along the way")
-    bars = _image(e.plot("waterfall"), "What each change does for the target")
+    along = picture(
+        "Plausibility and probability of the target along the way", e.plot("profile").to_svg()
+    )
+    bars = picture("What each change does for the target", e.plot("waterfall").to_svg())
     meaning = (
         "Log-odds are the logarithm of the odds: 0 is 50%, 2.2 is 90%, 4.6 is 99%. Features move "
         "together, so a change can count against the target and still be part of the way."
@@ -224,11 +174,6 @@ def _caveats(e: Explanation) -> str:
         )
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
     return f'<h2>Before you act on it</h2>\n<ul class="caveats">{listed}</ul>'
-
-
-def _image(figure: Plot, text: str) -> str:
-    data = base64.b64encode(figure.to_svg()).decode("ascii")
-    return f'<img alt="{escape(text)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _settings(e: Explanation) -> str:

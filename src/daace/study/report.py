@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -13,23 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from daace._files import write_atomically
-from daace.explain.report import PAGE, STYLE
+from daace.explain.page import PAGE, RESULTS_STYLE, STYLE, captioned, cards, table
 from daace.study.checks import ALPHA, Verdict, by_table
 from daace.study.claims import Claim, check_claims
 from daace.study.gallery import MEASURES, draw_figures
 from daace.study.results import Results, read_results
 from daace.study.statistics import adjust_pairwise, compare_two
-
-MORE_STYLE = """
-.daace { max-width: 72rem; }
-.daace td, .daace th { vertical-align: top; }
-.daace .words td, .daace .words th { text-align: left; }
-.daace .words td:last-child { white-space: nowrap; }
-.daace .holds { color: #00664B; font-weight: 600; }
-.daace .contra { color: #A33B00; font-weight: 600; }
-.daace .open { color: #555; font-weight: 600; }
-.daace details summary { cursor: pointer; }
-"""
 
 CLASSES = {"holds": "holds", "does not hold": "contra"}
 
@@ -71,7 +59,7 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
         _table_level(results),
         _failures(results),
     ]
-    page = PAGE.format(title=escape(title), style=STYLE + MORE_STYLE, body="\n".join(body))
+    page = PAGE.format(title=escape(title), style=STYLE + RESULTS_STYLE, body="\n".join(body))
     write_atomically(place / "report.html", page)
     return place / "report.html"
 
@@ -83,7 +71,6 @@ def _summary(results: Results) -> str:
     known += [("Algorithms compared", len(results.compared))]
     known += [("Instances per table", frame["instance"].nunique())]
     known += [("Failed", int((frame["status"] == "failed").sum()))]
-    cards = "".join(f"<div><dt>{escape(a)}</dt><dd>{b}</dd></div>" for a, b in known)
     hosts, memory = frame["host"].nunique(), frame["memory_mb"].max()
     note = (
         f"Paths are planned on the {results.plan['scale']} scale and judged by the ground truth "
@@ -101,9 +88,7 @@ def _summary(results: Results) -> str:
         for r in results.densities
     ]  # fmt: skip
     head = ("table", "features", "rows", "p of normality", "log p", "p(true class | x)")
-    return f'<dl class="cards">{cards}</dl><p class="note">{escape(note)}</p>' + _html_table(
-        head, rows
-    )
+    return f'{cards(known)}<p class="note">{escape(note)}</p>{table(head, rows)}'
 
 
 def _differences(sentences: Sequence[str]) -> str:
@@ -168,16 +153,11 @@ def _rates(results: Results) -> str:
         "Each algorithm checks the goal with its own density; of what it found, this share also "
         "meets the goal under the truth. Not found counts as the worst rank, and is never averaged."
     )
-    return f'<h2>Found, valid, fast</h2><p class="note">{note}</p>{_html_table(head, rows)}'
+    return f'<h2>Found, valid, fast</h2><p class="note">{note}</p>{table(head, rows)}'
 
 
 def _pictures(pictures: dict[str, tuple[str, bytes]]) -> str:
-    parts = ["<h2>Figures</h2>"]
-    for text, svg in pictures.values():
-        data = base64.b64encode(svg).decode("ascii")
-        parts.append(f'<p class="note">{escape(text)}</p>')
-        parts.append(f'<img alt="{escape(text)}" src="data:image/svg+xml;base64,{data}">')
-    return "\n".join(parts)
+    return "<h2>Figures</h2>" + "\n".join(captioned(*shown) for shown in pictures.values())
 
 
 def _table_level(results: Results) -> str:
@@ -215,7 +195,7 @@ def _table_level(results: Results) -> str:
         count = scores.index.get_level_values("table").nunique()
         parts.append(
             f"<details><summary>{escape(MEASURES[measure][0])}, N = {count} tables</summary>"
-            f"{_html_table(head, rows)}</details>"
+            f"{table(head, rows)}</details>"
         )
     return "\n".join(parts)
 
@@ -226,12 +206,4 @@ def _failures(results: Results) -> str:
         return ""
     counts = frame.groupby(["algorithm", "table", "error"]).size().reset_index()
     rows = [tuple(map(str, row)) for row in counts.itertuples(index=False)]
-    return "<h2>Failed</h2>" + _html_table(("algorithm", "table", "error", "problems"), rows)
-
-
-def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    return "<h2>Failed</h2>" + table(("algorithm", "table", "error", "problems"), rows)

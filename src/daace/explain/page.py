@@ -1,0 +1,101 @@
+"""What every HTML page of ours has: its frame, its style, tables and figures; no scripts."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+
+STYLE = """
+.daace { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: #222;
+         background: #fff; max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem; }
+.daace h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; overflow-wrap: anywhere; }
+.daace h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
+.daace h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
+.daace h3 small { font-weight: normal; color: #555; margin-left: .5rem; }
+.daace .cards { display: flex; flex-wrap: wrap; gap: .75rem; margin: 0; }
+.daace .cards div { flex: 1 1 11rem; border: 1px solid #ddd; border-radius: .5rem;
+                    padding: .6rem .9rem; }
+.daace .cards dt { color: #555; font-size: .85rem; overflow-wrap: anywhere; }
+.daace .cards dd { margin: 0; font-size: 1.25rem; font-weight: 600; }
+.daace .advice { border-left: .3rem solid #D55E00; background: #fdf4ee; padding: .6rem 1rem; }
+.daace table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+.daace th, .daace td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #eee; }
+.daace th { color: #555; font-weight: 600; font-size: .85rem; border-color: #bbb; }
+.daace th:first-child, .daace td:first-child { text-align: left; overflow-wrap: anywhere; }
+.daace .settings td { text-align: left; overflow-wrap: anywhere; }
+.daace .settings td:first-child { color: #555; width: 12rem; }
+.daace img { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
+.daace .caveats li { margin: .3rem 0; }
+.daace p.note { color: #555; font-size: .85rem; margin: .3rem 0; }
+@media print { .daace { max-width: none; padding: 0; font-size: 11px; }
+  .daace tr, .daace img, .daace .cards { break-inside: avoid; }
+  .daace h2, .daace h3, .daace h2 + p { break-after: avoid; } }
+"""
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>body {{ margin: 0; background: #fff; }}{style}</style>
+</head>
+<body>
+<main class="daace">
+{body}
+</main>
+</body>
+</html>
+"""
+
+#: For pages of results: wide, with tables of words and verdicts.
+RESULTS_STYLE = """
+.daace { max-width: 72rem; }
+.daace td, .daace th { vertical-align: top; }
+.daace td:first-child, .daace th:first-child { overflow-wrap: normal; }
+.daace td.left, .daace th.left { text-align: left; }
+.daace summary { cursor: pointer; }
+.daace .words td, .daace .words th { text-align: left; }
+.daace .words td:last-child { white-space: nowrap; }
+.daace .holds { color: #00664B; font-weight: 600; }
+.daace .contra { color: #A33B00; font-weight: 600; }
+.daace .open { color: #555; font-weight: 600; }
+"""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
+    """Return a table whose first columns, so many, hold words and not numbers.
+
+    Example:
+        >>> table(["table", "rows"], [["iris", "150"]])[-57:]
+        '<td class=left>iris</td><td>150</td></tr></tbody></table>'
+    """
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        return "".join(
+            f"<{kind}{' class=left' if j < words else ''}>{escape(cell)}</{kind}>"
+            for j, cell in enumerate(cells)
+        )
+
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def cards(items: Sequence[tuple[str, object]]) -> str:
+    """Return names and values, side by side."""
+    shown = "".join(f"<div><dt>{escape(a)}</dt><dd>{escape(str(b))}</dd></div>" for a, b in items)
+    return f'<dl class="cards">{shown}</dl>'
+
+
+def picture(text: str, data: bytes, *, kind: str = "svg+xml") -> str:
+    """Return an image that is part of the page, and what it shows for those who cannot see it."""
+    source = base64.b64encode(data).decode("ascii")
+    return f'<img alt="{escape(text)}" src="data:image/{kind};base64,{source}">'
+
+
+def captioned(text: str, data: bytes, *, kind: str = "svg+xml") -> str:
+    """Return an image under its caption."""
+    return f'<p class="note">{escape(text)}</p>{picture(text, data, kind=kind)}'
