@@ -1,8 +1,9 @@
 """Random rules for every table: is a path found, and does it keep to them at every waypoint?
 
 Each set is drawn around a start and a row of the target class that meets the goal, so that this
-row keeps the rules. Whether a path keeps them is checked here, on the answer in the user's units,
-without the planner's own code.
+row keeps the rules. Half of the starts take some values from that row: rows of real numbers share
+hardly any, and nothing could be fixed, or left unchanged. Whether a path keeps them is checked
+here, on the answer in the user's units, without the planner's own code.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def draw_rules(
     """Return rules of some kinds that a row of the target class keeps, and the start too."""
     names = np.array(x.index)
     change, rules = row - x, {}
+    same = [f for f in names if change[f] == 0]
 
     def some(most: int = 4) -> list[str]:
         size = rng.integers(1, min(most, len(names)) + 1)
@@ -40,11 +42,9 @@ def draw_rules(
     def more(feature: str) -> float:
         return float(rng.exponential(0.3) * scale[feature])
 
-    kinds = rng.choice(
-        ["bounds", "relative", "directions", "equation", "inequality", "steps", "weights", "whole"],
-        size=rng.integers(1, 5),
-        replace=False,
-    )
+    kinds = ["bounds", "relative", "directions", "equation", "inequality", "steps", "weights"]
+    kinds += ["whole"] * bool(whole) + ["fixed", "few"] * bool(same)
+    kinds = rng.choice(kinds, size=rng.integers(1, 5), replace=False)
     for kind in kinds:
         if kind == "bounds":
             chosen = some()
@@ -78,8 +78,13 @@ def draw_rules(
             rules["max_step"] = {f: rng.uniform(0.3, 2.0) * scale[f] for f in some(2)}
         elif kind == "weights":
             rules["weights"] = {f: float(rng.uniform(0.3, 3.0)) for f in some()}
-        elif kind == "whole" and whole:
+        elif kind == "whole":
             rules["integer"] = whole[:3]
+        elif kind == "fixed":
+            size = rng.integers(1, len(same) + 1)
+            rules["fixed"] = list(rng.choice(same, size=size, replace=False))
+        elif kind == "few":
+            rules["max_changed"] = len(names) - len(same)
     for feature in rules.get("integer", []):  # a step below one would fix it
         if feature in rules.get("max_step", {}):
             rules["max_step"][feature] = max(1.0, rules["max_step"][feature])
@@ -133,11 +138,16 @@ def measure(table: str, sets: int, *, seed: int = 0) -> pd.DataFrame:
             i, j = rng.integers(len(frame), size=2)
             here, there = int(shares[i].argmax()), int(shares[j].argmax())
             target = density.classes_[there]
-            if here != there and meets(explainer, features.iloc[j], target):
+            x, row = features.iloc[i].copy(), features.iloc[j]
+            if rng.random() < 0.5:
+                shared = rng.choice(len(x), size=rng.integers(1, len(x)), replace=False)
+                x.iloc[shared] = row.iloc[shared]
+                here = int(density.predict_proba(density.to_model(x.to_frame().T)).argmax())
+            if here != there and meets(explainer, row, target):
                 break
-        rules = draw_rules(features.iloc[i], features.iloc[j], scale, whole, rng)
+        rules = draw_rules(x, row, scale, whole, rng)
         began = time.process_time()
-        answer = explainer.explain(features.iloc[i], target=target, constraints=rules)
+        answer = explainer.explain(x, target=target, constraints=rules)
         lines.append(
             {
                 "table": table,

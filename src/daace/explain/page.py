@@ -27,7 +27,7 @@ STYLE = """
 .daace .settings td:first-child { color: #555; width: 12rem; }
 .daace img { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
 .daace .caveats li { margin: .3rem 0; }
-.daace p.note { color: #555; font-size: .85rem; margin: .3rem 0; }
+.daace .note { color: #555; font-size: .85rem; margin: .3rem 0; }
 @media print { .daace { max-width: none; padding: 0; font-size: 11px; }
   .daace tr, .daace img, .daace .cards { break-inside: avoid; }
   .daace h2, .daace h3, .daace h2 + p { break-after: avoid; } }
@@ -58,6 +58,10 @@ RESULTS_STYLE = """
 .daace td:first-child, .daace th:first-child { overflow-wrap: normal; }
 .daace td.left, .daace th.left { text-align: left; }
 .daace summary { cursor: pointer; }
+.daace figure { margin: 0; }
+.daace .gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(30rem, 1fr));
+                  gap: 0 1.5rem; align-items: start; }
+.daace .gallery .wide { grid-column: 1 / -1; }
 .daace .words td, .daace .words th { text-align: left; }
 .daace .words td:last-child { white-space: nowrap; }
 .daace .holds { color: #00664B; font-weight: 600; }
@@ -98,4 +102,5 @@ def picture(text: str, data: bytes, *, kind: str = "svg+xml") -> str:
 
 def captioned(text: str, data: bytes, *, kind: str = "svg+xml") -> str:
     """Return an image under its caption."""
-    return f'<p class="note">{escape(text)}</p>{picture(text, data, kind=kind)}'
+    image = picture(text, data, kind=kind)
+    return f'<figure><figcaption class="note">{escape(text)}</figcaption>{image}</figure>'

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from daace._files import write_atomically
+from daace._progress import Bar
 from daace.explain.page import PAGE, RESULTS_STYLE, STYLE, captioned, cards, table
 from daace.study.checks import ALPHA, Verdict, by_table
 from daace.study.claims import Claim, check_claims
@@ -43,11 +44,13 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     pictures = {}
-    for name, text, figure in draw_figures(results):
-        svg = figure.to_svg()
-        write_atomically(place / f"{name}.svg", svg)
-        write_atomically(place / f"{name}.png", figure._repr_png_())
-        pictures[name] = (text, svg)
+    with Bar("Drawing", None) as bar:
+        for name, text, figure in draw_figures(results):
+            svg = figure.to_svg()
+            write_atomically(place / f"{name}.svg", svg)
+            write_atomically(place / f"{name}.png", figure._repr_png_())
+            pictures[name] = (text, svg)
+            bar.advance(name)
     title = f"Study '{results.plan['study']}'"
     body = [
         f"<h1>{escape(title)}</h1>",
@@ -157,7 +160,12 @@ def _rates(results: Results) -> str:
 
 
 def _pictures(pictures: dict[str, tuple[str, bytes]]) -> str:
-    return "<h2>Figures</h2>" + "\n".join(captioned(*shown) for shown in pictures.values())
+    """Return the figures, two in a row; that of found rates is as wide as the page."""
+    parts = [
+        f'<div class="{"wide" if name == "found" else "half"}">{captioned(*shown)}</div>'
+        for name, shown in pictures.items()
+    ]
+    return f'<h2>Figures</h2><div class="gallery">{"".join(parts)}</div>'
 
 
 def _table_level(results: Results) -> str:
