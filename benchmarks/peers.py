@@ -214,7 +214,6 @@ def alibi(
             train=seen.X,
             queries=queries.to_numpy(),
             shares=model.predict_proba(queries),
-            columns=np.array(seen.features),
         )
         (folder / "classifier.pickle").write_bytes(pickle.dumps(model))
         script = Path(__file__).with_name("peers_alibi.py")

@@ -21,7 +21,6 @@ from pathlib import Path
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import numpy as np
-import pandas as pd
 import tensorflow as tf
 
 warnings.simplefilter("ignore")
@@ -69,12 +68,11 @@ def main(folder: Path) -> None:
     """Answer every query by every method, and write answers and seconds."""
     with np.load(folder / "rows.npz", allow_pickle=False) as given:
         train, queries, expected = given["train"], given["queries"], given["shares"]
-        columns = given["columns"].tolist()
     model = pickle.loads((folder / "classifier.pickle").read_bytes())  # written by our own caller
     mean, sd = train.mean(axis=0), train.std(axis=0)
 
     def predict(X: np.ndarray) -> np.ndarray:
-        return np.asarray(model.predict_proba(pd.DataFrame(X * sd + mean, columns=columns)))
+        return np.asarray(model.predict_proba(X * sd + mean))  # an array is faster than a frame
 
     rows = (queries - mean) / sd
     assert np.allclose(predict(rows), expected, atol=1e-9), "this is another classifier"

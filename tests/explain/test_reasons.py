@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from daace import Constraints, Explainer, GaussianMixture, Goal, Landscape, Link, Problem
-from daace.explain.reasons import find_reasons, rules_of
+from daace.explain.reasons import _say, find_reasons, rules_of
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,17 @@ def test_the_rule_in_the_way_and_how_far_it_must_give(
     assert re.match(words, said)
     assert number(said) == pytest.approx(needed, rel=0.05)
     assert number(said) >= needed - 1e-3
+
+
+def test_a_rule_that_is_kept_without_being_asked_for_gets_no_number(
+    density: GaussianMixture,
+) -> None:
+    """The way without it keeps it too: to ease it is no remedy, and to tighten it none either."""
+    problem = ask(density, lower={"x2": -0.5})
+    (rule,) = rules_of(problem)
+    assert _say(problem, rule) == (
+        "'lower' of 'x2' (-0.5) stands in the way: without it there is a path."
+    )
 
 
 def test_a_rule_without_a_number(density: GaussianMixture) -> None:

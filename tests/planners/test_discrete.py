@@ -156,6 +156,23 @@ def test_all_rules_at_once(counted: LinearGaussianNetwork) -> None:
     assert problem.met_by(plan.waypoints[-1])
 
 
+@pytest.mark.parametrize("row", [(2, 12, -1.0), (5, 9, 0.0), (3, 10, 0.5)])
+def test_whole_numbers_tied_to_another_by_an_equation(
+    counted: LinearGaussianNetwork, row: tuple[float, ...]
+) -> None:
+    """Whoever comes once more scores a third higher: at the waypoints on the way as well."""
+    start = dict(zip(counted.features_, row, strict=True))
+    link = Link({"score": 3, "visits": -1}, equals=3 * row[2] - row[0])
+    rules = Constraints(integer=["visits", "misses"], links=[link])
+    problem = Problem(start, Landscape(counted, penalty=5.0), Goal(1), rules)
+    free = Problem(start, Landscape(counted, penalty=5.0), Goal(1), Constraints(links=[link]))
+    plan, smooth = (solve(p, vertices=2, vertex_tolerance=0) for p in (problem, free))
+    assert plan.found
+    assert len(plan.waypoints) == 4
+    assert problem.feasible.contains(plan.waypoints)
+    assert smooth.cost <= plan.cost <= 2 * smooth.cost
+
+
 def test_an_equation_that_the_table_itself_keeps() -> None:
     table = load_table("iris")
     network = LinearGaussianNetwork().fit(table)

@@ -174,9 +174,10 @@ def _say(problem: Problem, rule: Rule) -> str:
     """Return that a rule stands in the way, and the nearest number at which it does not."""
     head = f"{rule.words[0].upper()}{rule.words[1:]} stands in the way"
     plan = _straight(replace(problem, constraints=rule.without))
-    if rule.eased is None or rule.needed is None or not plan.found:
+    end = plan.waypoints[-1]
+    if rule.eased is None or rule.needed is None or not plan.found or problem.feasible.allows(end):
         return f"{head}: without it there is a path."
-    far = rule.needed(_row(problem, plan.waypoints[-1]))
+    far = rule.needed(_row(problem, end))
     close, enough = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (close + enough)

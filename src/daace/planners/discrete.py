@@ -14,6 +14,7 @@ from itertools import islice, product
 import numpy as np
 
 from daace._typing import FloatArray, IntArray
+from daace.landscape.feasible import project_paths
 from daace.landscape.path import straight_paths
 from daace.landscape.problem import Problem
 from daace.planners.arrival import restore, roughness_unit
@@ -211,6 +212,8 @@ def _move_others(problem: Problem, paths: FloatArray, descent: Descent) -> Float
     sides = (feasible.lower, feasible.upper)
     lower, upper = (np.broadcast_to(side, paths[:, 1:].shape).copy() for side in sides)
     lower[..., whole] = upper[..., whole] = paths[:, 1:, whole]
+    others = project_paths(paths[:, 1:], lower, upper, feasible.direction, feasible.slabs)
+    paths = np.concatenate([paths[:, :1], others], axis=1)  # a link may tie them to the whole ones
     unit = np.repeat(roughness_unit(problem, problem.x[None]), len(paths))
     outcome = descent.minimize(
         paths, nodes=int(descent.nodes(paths).max()), lower=lower, upper=upper, unit=unit
