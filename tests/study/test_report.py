@@ -62,6 +62,16 @@ def test_a_claim_holds_when_the_numbers_say_so() -> None:
     assert claim(results, "h").verdict == "not run"
 
 
+def test_paths_over_the_truth_are_also_compared_by_exact_integrals() -> None:
+    costs = dict(zip(NAMES, (1, 2, 3, 4, 5, 6, 7), strict=True))
+    rough = [r | {"own_cost": 5 - r["own_cost"]} for r in records(costs, noise=0)]
+    results = Results(made_up(costs).plan, tuple(rough))  # the midpoints say the contrary
+    *by_midpoints, exact = claim(results, "b").checks
+    assert all(check.verdict == "holds" for check in by_midpoints)
+    assert exact.verdict == "does not hold"
+    assert "median ratio 4.00; lower on 0 of 32" in exact.ours
+
+
 def test_a_claim_does_not_hold_when_the_numbers_say_the_contrary() -> None:
     results = made_up(dict(zip(NAMES, (7, 6, 5, 4, 3, 2, 1), strict=True)))
     assert claim(results, "b").verdict == "does not hold"
