@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from daace.study.protocol import differences
+from daace.study.protocol import ROWS, differences, other_rows
 from daace.study.reading import read_spec
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -46,3 +46,11 @@ def test_every_number_that_differs_is_named():
         "FACE GT: a graph on 50 rows; the paper has 1000.",
         "NSGA2 DAACE: 200 generations; the paper has 1000.",
     }
+
+
+def test_tables_of_other_sizes_are_named_and_tables_of_ones_own_are_not():
+    spec = read_spec(STUDIES / "synthetic.toml")
+    assert set(ROWS) == {table.name for table in spec.tables}
+    assert other_rows({"phoneme": 15_000, "covertype": 19_374, "mine": 7}) == [
+        "covertype: 19,374 rows are drawn; the paper has 50,000."
+    ]

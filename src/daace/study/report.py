@@ -17,6 +17,7 @@ from daace.explain.page import PAGE, RESULTS_STYLE, STYLE, captioned, cards, tab
 from daace.study.checks import ALPHA, Verdict, by_table
 from daace.study.claims import Claim, check_claims
 from daace.study.gallery import MEASURES, draw_figures
+from daace.study.protocol import other_rows
 from daace.study.results import Results, read_results
 from daace.study.statistics import adjust_pairwise, compare_two
 
@@ -55,7 +56,7 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
     body = [
         f"<h1>{escape(title)}</h1>",
         _summary(results),
-        _differences(results.plan.get("differences", [])),
+        _differences(results),
         _claims(check_claims(results)),
         _rates(results),
         _pictures(pictures),
@@ -94,7 +95,9 @@ def _summary(results: Results) -> str:
     return f'{cards(known)}<p class="note">{escape(note)}</p>{table(head, rows)}'
 
 
-def _differences(sentences: Sequence[str]) -> str:
+def _differences(results: Results) -> str:
+    sentences = list(results.plan.get("differences", []))
+    sentences += other_rows({r["table"]: r["rows"] for r in results.densities})
     if not sentences:
         return ""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
