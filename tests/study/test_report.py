@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 
 from daace.exceptions import InvalidInput
 from daace.study.checks import Check, by_table, judge
 from daace.study.claims import Claim, check_claims
+from daace.study.figures import palette
+from daace.study.gallery import draw_figures
 from daace.study.report import write_report
 from daace.study.results import Results, read_results
 
@@ -70,6 +73,16 @@ def test_paths_over_the_truth_are_also_compared_by_exact_integrals() -> None:
     assert all(check.verdict == "holds" for check in by_midpoints)
     assert exact.verdict == "does not hold"
     assert "median ratio 4.00; lower on 0 of 32" in exact.ours
+
+
+def test_an_algorithm_has_one_colour_in_all_figures() -> None:
+    results = made_up(dict(zip(NAMES, (1, 2, 3, 4, 5, 6, 7), strict=True)))
+    drawn = {name: figure for name, _, figure in draw_figures(results)}
+    for kind in ("cost_nll", "to_face_gt"):  # the second has no box for FACE GT
+        shown = [name for name in NAMES if kind == "cost_nll" or name != "FACE GT"]
+        boxes = [patch.get_facecolor()[:3] for patch in drawn[f"box-{kind}"].axes[0].patches]
+        usual = [to_rgb(palette(NAMES)[name][0]) for name in shown]
+        assert boxes == usual
 
 
 def test_a_claim_does_not_hold_when_the_numbers_say_the_contrary() -> None:

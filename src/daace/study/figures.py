@@ -23,21 +23,25 @@ Palette = dict[str, tuple[str, str]]
 
 
 def palette(names: Sequence[str]) -> Palette:
-    """Return a colour and a marker for each name."""
+    """Return a colour and a marker for each name, by its place."""
     return {
         name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(names)
     }
 
 
-def box_plot(scores: pd.DataFrame, *, label: str, log: bool = False) -> Plot:
+def box_plot(
+    scores: pd.DataFrame, *, label: str, log: bool = False, colours: Palette | None = None
+) -> Plot:
     """Draw one box per algorithm: quartiles, and whiskers to the 5th and 95th percentile.
 
     Args:
         scores: one column per algorithm; what was not found is missing.
         label: of the axis.
         log: logarithmic axis.
+        colours: of the algorithms; by their places when left out.
     """
     names = list(scores.columns)
+    colours = colours or palette(names)
     figure = Plot(figsize=(6.4, 0.9 + 0.42 * len(names)), layout="constrained")
     axes = figure.add_subplot()
     finite = scores.replace([np.inf, -np.inf], np.nan)
@@ -46,8 +50,8 @@ def box_plot(scores: pd.DataFrame, *, label: str, log: bool = False) -> Plot:
         data, orientation="horizontal", whis=(5, 95), showfliers=False, widths=0.6,
         patch_artist=True, medianprops={"color": INK, "linewidth": 1.6},
     )  # fmt: skip
-    for box, (colour, _) in zip(drawn["boxes"], palette(names).values(), strict=True):
-        box.set(facecolor=colour, alpha=0.75, edgecolor=INK)
+    for box, name in zip(drawn["boxes"], names, strict=True):
+        box.set(facecolor=colours[name][0], alpha=0.75, edgecolor=INK)
     counts = [f"{name}  ({len(values)})" for name, values in zip(names, data, strict=True)]
     axes.set_yticks(range(1, len(names) + 1), counts)
     axes.invert_yaxis()
@@ -57,17 +61,22 @@ def box_plot(scores: pd.DataFrame, *, label: str, log: bool = False) -> Plot:
     return figure
 
 
-def line_plot(medians: pd.DataFrame, *, xlabel: str, ylabel: str) -> Plot:
+def line_plot(
+    medians: pd.DataFrame, *, xlabel: str, ylabel: str, colours: Palette | None = None
+) -> Plot:
     """Draw a line per algorithm over a setting.
 
     Args:
         medians: index the setting, one column per algorithm.
         xlabel: name of the setting.
         ylabel: what is drawn.
+        colours: of the algorithms; by their places when left out.
     """
     figure = Plot(figsize=(6.8, 3.8), layout="constrained")
     axes = figure.add_subplot()
-    for name, (colour, marker) in palette(list(medians.columns)).items():
+    colours = colours or palette(list(medians.columns))
+    for name in medians.columns:
+        colour, marker = colours[name]
         axes.plot(medians.index, medians[name], color=colour, marker=marker, label=name, lw=1.6)
     axes.set_xticks(list(medians.index))
     _finish(axes, xlabel=xlabel, ylabel=ylabel)

@@ -32,6 +32,7 @@ def draw_figures(results: Results) -> Iterator[tuple[str, str, Plot]]:
     """Yield name, caption and figure."""
     from daace.study import figures
 
+    colours = figures.palette(results.compared)  # the same in every figure
     for measure, (title, unit) in MEASURES.items():
         scores = results.scores(measure)
         if measure == "to_face_gt":
@@ -43,13 +44,15 @@ def draw_figures(results: Results) -> Iterator[tuple[str, str, Plot]]:
             f"box-{measure}",
             f"{title} ({unit}), standardised over the algorithms of each problem; in brackets, "
             "problems solved.",
-            figures.box_plot(standard, label=f"{title}, standardised (lower is better)"),
+            figures.box_plot(
+                standard, label=f"{title}, standardised (lower is better)", colours=colours
+            ),
         )
         if measure.startswith("seconds"):
             yield (
                 f"box-{measure}-raw",
                 f"{title} ({unit}).",
-                figures.box_plot(scores, label=f"{title} [s]", log=True),
+                figures.box_plot(scores, label=f"{title} [s]", log=True, colours=colours),
             )
         yield f"ranks-{measure}", f"{title}: critical differences.", figures.rank_diagram(scores)
         for setting, label in (("penalty", "penalty"), ("plausibility", "threshold m of log p")):
@@ -58,7 +61,9 @@ def draw_figures(results: Results) -> Iterator[tuple[str, str, Plot]]:
                 yield (
                     f"{setting}-{measure}",
                     f"{title}: median of the standardised values by {label}.",
-                    figures.line_plot(medians, xlabel=label, ylabel="median, standardised"),
+                    figures.line_plot(
+                        medians, xlabel=label, ylabel="median, standardised", colours=colours
+                    ),
                 )
     rates = _found_rates(results)
     yield (

@@ -85,7 +85,7 @@ def _summary(results: Results) -> str:
         note += f" The records come from {len(versions)} different states of the code."
     rows = [
         (
-            r["table"], str(r["features"]), f"{r['rows']:,}", f"{r['normality']:.1g}",
+            r["table"], str(r["features"]), f"{r['rows']:,}", _p_value(r["normality"]),
             f"{r['log_prob'][0]:.2f} ± {r['log_prob'][1]:.2f}",
             f"{r['posterior'][0]:.3f} ± {r['posterior'][1]:.3f}",
         )
@@ -122,11 +122,23 @@ def _claims(claims: Sequence[Claim]) -> str:
             for c in claim.checks
         ]
         parts.append(
-            f"<h3>({claim.letter}) {escape(claim.text)} {_verdict(claim.verdict)}</h3>"
+            f"<h3>({claim.letter}) {escape(claim.text)} {_verdict(claim.verdict)}"
+            f"<small>{_parts(claim)}</small></h3>"
             '<table class="words"><thead><tr><th>part</th><th>ours</th><th>by table</th>'
             f"<th></th></tr></thead><tbody>{''.join(checks)}</tbody></table>"
         )
     return "\n".join(parts)
+
+
+def _parts(claim: Claim) -> str:
+    """Return how many of several parts hold."""
+    many = len(claim.checks)
+    good = sum(check.verdict == "holds" for check in claim.checks)
+    return f"{good} of {many} parts hold" if many > 1 and claim.verdict != "not run" else ""
+
+
+def _p_value(value: float) -> str:
+    return f"{value:.1g}" if value > 0 else "below 1e-300"
 
 
 def _verdict(verdict: str) -> str:
@@ -135,13 +147,15 @@ def _verdict(verdict: str) -> str:
 
 def _rates(results: Results) -> str:
     rows = []
-    for name, mine in results.problems.groupby("algorithm", sort=False):
+    groups = {str(name): mine for name, mine in results.problems.groupby("algorithm")}
+    for name in [*results.compared, *sorted(set(groups) - set(results.compared))]:
+        mine = groups[name]
         found = mine[mine["found"].astype(bool)]
         negative = int((found["cost_nll"].astype(float) < 0).sum())
         valid = found["valid"].astype(float).mean() if len(found) else np.nan
         rows.append(
             (
-                str(name),
+                name,
                 f"{len(mine)}",
                 f"{len(found) / len(mine):.1%}",
                 f"{valid:.1%}",

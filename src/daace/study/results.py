@@ -58,8 +58,10 @@ class Results:
 
     @property
     def densities(self) -> list[Record]:
-        """Comparison of the densities, one record per table."""
-        return [record for record in self.records if record.get("kind") == "densities"]
+        """Comparison of the densities, one record per table, in the order of the study."""
+        order = list(self.plan.get("densities", ()))
+        found = [record for record in self.records if record.get("kind") == "densities"]
+        return sorted(found, key=lambda r: order.index(r["table"]) if r["table"] in order else -1)
 
     @property
     def compared(self) -> list[str]:
