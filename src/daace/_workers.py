@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -187,6 +188,8 @@ class Crew:
     ) -> Iterator[tuple[int, Result]]:
         from joblib import Parallel, delayed
 
+        # loky replaces a worker that has grown, as by importing torch: no news to anyone.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
         pool = Parallel(
             n_jobs=self.workers.jobs,
             batch_size=1,
