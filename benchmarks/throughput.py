@@ -29,6 +29,7 @@ def measure(folder: Path, *, rounds: int) -> pd.DataFrame:
     for number in range(rounds):
         for jobs in (1, 2) if number % 2 else (2, 1):
             place = folder / f"{jobs}-{number}"
+            shutil.rmtree(place, ignore_errors=True)  # of a run that was stopped
             shutil.copytree(folder / "first" / CACHE, place / CACHE)
             began = time.perf_counter()
             done = run_study(spec, place, workers=Workers(jobs=jobs))

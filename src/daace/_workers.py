@@ -189,7 +189,9 @@ class Crew:
         from joblib import Parallel, delayed
 
         # loky replaces a worker that has grown, as by importing torch: no news to anyone.
-        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
+        warnings.filterwarnings(
+            "ignore", "A worker stopped while some jobs", UserWarning, "joblib.externals.loky"
+        )
         pool = Parallel(
             n_jobs=self.workers.jobs,
             batch_size=1,

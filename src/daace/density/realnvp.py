@@ -138,7 +138,7 @@ class RealNVP(ConditionalDensity):
 
         Args:
             table: rows with their class.
-            progress: show a bar with the loss on stderr, if that is a terminal.
+            progress: show a bar with the loss on stderr, or a line a minute in a log.
             checkpoint: file to which the state is written now and then, and from which a stopped
                 training goes on, with the same result; more `epochs` may be asked for then.
 

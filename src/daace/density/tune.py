@@ -89,7 +89,7 @@ def tune_realnvp(
         n_jobs: trials at the same time, each in its own process. With more than one, which
             settings are tried depends on which trial ends first.
         time_limit: seconds after which no new trial begins.
-        progress: show a bar on stderr, if that is a terminal.
+        progress: show a bar on stderr, or a line a minute in a log.
         seed: of folds, trainings and the search.
 
     Returns:

@@ -52,7 +52,7 @@ def fit_models(
         folder: of the models; made when it is not there.
         flow: whether to train the RealNVP too.
         time_limit: seconds after which its training ends.
-        progress: show bars on stderr, if that is a terminal.
+        progress: show bars on stderr, or a line a minute in a log.
 
     Returns:
         how good they are, as text.

@@ -183,7 +183,7 @@ def cross_validate(
         table: all rows.
         folds: parts, each held out once.
         seed: of the division.
-        progress: show a bar on stderr, if that is a terminal.
+        progress: show a bar on stderr, or a line a minute in a log.
     """
     scale = table.X.std(axis=0)
     order = np.random.default_rng(seed).permutation(len(table))

@@ -128,7 +128,7 @@ def run_study(
             the flow a plan takes ten seconds.
         improve: by how many categories.
         n_jobs: processes; the plans are the same for any number.
-        progress: show a bar on stderr, if that is a terminal.
+        progress: show a bar on stderr, or a line a minute in a log.
 
     Raises:
         InvalidInput: there is no flow to judge by, or the records belong to other models.
@@ -201,7 +201,7 @@ def run_atlas(
         folder: of the records; made when it is not there.
         improve: by how many categories.
         n_jobs: processes; the plans are the same for any number.
-        progress: show a bar on stderr, if that is a terminal.
+        progress: show a bar on stderr, or a line a minute in a log.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def solve_rows(
         rows: as many as there are.
         n_jobs: processes, as in joblib: -1 means all processors.
         backend: who runs them.
-        progress: show a bar on stderr, if that is a terminal.
+        progress: show a bar on stderr, or a line a minute in a log.
     """
     check_choice("backend", backend, BACKENDS)
     count = len(rows.starts)

@@ -254,7 +254,7 @@ class Explainer:
             backend: who runs the processes: 'loky' (joblib's own), 'dask' or 'ray'. The answers
                 are the same with any. A dask client or ray cluster that is connected is used;
                 else one is started on this machine.
-            progress: show a bar on stderr, if that is a terminal.
+            progress: show a bar on stderr, or a line a minute in a log.
             penalty, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
                 `explain`.
             time_limit: seconds for each 32 to 160 rows, which are solved together.

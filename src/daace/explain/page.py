@@ -23,6 +23,7 @@ STYLE = """
 .daace th, .daace td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #eee; }
 .daace th { color: #555; font-weight: 600; font-size: .85rem; border-color: #bbb; }
 .daace th:first-child, .daace td:first-child { text-align: left; overflow-wrap: anywhere; }
+.daace td.left, .daace th.left { text-align: left; }
 .daace .settings td { text-align: left; overflow-wrap: anywhere; }
 .daace .settings td:first-child { color: #555; width: 12rem; }
 .daace img { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
@@ -56,11 +57,10 @@ RESULTS_STYLE = """
 .daace { max-width: 72rem; }
 .daace td, .daace th { vertical-align: top; }
 .daace td:first-child, .daace th:first-child { overflow-wrap: normal; }
-.daace td.left, .daace th.left { text-align: left; }
 .daace summary { cursor: pointer; }
 .daace figure { margin: 0; }
-.daace .gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(30rem, 1fr));
-                  gap: 0 1.5rem; align-items: start; }
+.daace .gallery { display: grid; gap: 0 1.5rem; align-items: start;
+                  grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); }
 .daace .gallery .wide { grid-column: 1 / -1; }
 .daace .words td, .daace .words th { text-align: left; }
 .daace .words td:last-child { white-space: nowrap; }
@@ -74,13 +74,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1)
     """Return a table whose first columns, so many, hold words and not numbers.
 
     Example:
-        >>> table(["table", "rows"], [["iris", "150"]])[-57:]
-        '<td class=left>iris</td><td>150</td></tr></tbody></table>'
+        >>> table(["table", "rows"], [["iris", "150"]])[-46:]
+        '<td>iris</td><td>150</td></tr></tbody></table>'
     """
 
     def line(kind: str, cells: Sequence[str]) -> str:
+        left = f'{kind} class="left"'
         return "".join(
-            f"<{kind}{' class=left' if j < words else ''}>{escape(cell)}</{kind}>"
+            f"<{left if 0 < j < words else kind}>{escape(cell)}</{kind}>"
             for j, cell in enumerate(cells)
         )
 

@@ -204,10 +204,11 @@ def _integrals(results: Results, a: str, b: str) -> Check:
     if not {a, b} <= set(scores.columns) or scores.empty:
         return Check(what=what, ours="", verdict="not run")
     test = compare_two(scores[a].tolist(), scores[b].tolist())
-    ratio = (scores[a] / scores[b])[scores[b] > 0].median()
+    both = scores[np.isfinite(scores[[a, b]].to_numpy()).all(axis=1) & (scores[b] > 0).to_numpy()]
+    share = f"median ratio {(both[a] / both[b]).median():.2f}; " if len(both) else ""
     return Check(
         what=what,
-        ours=f"median ratio {ratio:.2f}; lower on {test.wins} of {test.problems} problems, higher "
+        ours=f"{share}lower on {test.wins} of {test.problems} problems, higher "
         f"on {test.losses}; p = {test.p_value:.2g}",
         verdict=judge(test.p_value, test.effect),
         by_table=describe_by_table(scores, a, b),

@@ -123,7 +123,7 @@ def _claims(claims: Sequence[Claim]) -> str:
         ]
         parts.append(
             f"<h3>({claim.letter}) {escape(claim.text)} {_verdict(claim.verdict)}"
-            f"<small>{_parts(claim)}</small></h3>"
+            f"{_parts(claim)}</h3>"
             '<table class="words"><thead><tr><th>part</th><th>ours</th><th>by table</th>'
             f"<th></th></tr></thead><tbody>{''.join(checks)}</tbody></table>"
         )
@@ -134,7 +134,9 @@ def _parts(claim: Claim) -> str:
     """Return how many of several parts hold."""
     many = len(claim.checks)
     good = sum(check.verdict == "holds" for check in claim.checks)
-    return f"{good} of {many} parts hold" if many > 1 and claim.verdict != "not run" else ""
+    if many < 2 or claim.verdict == "not run":
+        return ""
+    return f"<small>{good} of {many} parts hold</small>"
 
 
 def _p_value(value: float) -> str:
@@ -179,7 +181,7 @@ def _rates(results: Results) -> str:
 def _pictures(pictures: dict[str, tuple[str, bytes]]) -> str:
     """Return the figures, two in a row; that of found rates is as wide as the page."""
     parts = [
-        f'<div class="{"wide" if name == "found" else "half"}">{captioned(*shown)}</div>'
+        f"{'<div class=wide>' if name == 'found' else '<div>'}{captioned(*shown)}</div>"
         for name, shown in pictures.items()
     ]
     return f'<h2>Figures</h2><div class="gallery">{"".join(parts)}</div>'

@@ -59,9 +59,9 @@ class Results:
     @property
     def densities(self) -> list[Record]:
         """Comparison of the densities, one record per table, in the order of the study."""
-        order = list(self.plan.get("densities", ()))
+        order = {name: k for k, name in enumerate(self.plan.get("densities", ()))}
         found = [record for record in self.records if record.get("kind") == "densities"]
-        return sorted(found, key=lambda r: order.index(r["table"]) if r["table"] in order else -1)
+        return sorted(found, key=lambda record: order.get(record["table"], len(order)))
 
     @property
     def compared(self) -> list[str]:

@@ -70,7 +70,7 @@ def run_study(
         resume: go on where an earlier run stopped; otherwise its records are set aside.
         retry: ask the questions again that ended in an error.
         tables: only these; all when empty.
-        progress: show a bar on stderr, if that is a terminal.
+        progress: show a bar on stderr, or a line a minute in a log.
 
     Raises:
         InvalidInput: a table cannot be loaded, or another run writes to the folder.
