@@ -133,16 +133,30 @@ def page(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(whole, tmp_path_factory.mktemp("report"))
 
 
-def test_the_page_stands_alone(page: Path) -> None:
+def test_the_page_stands_alone(page: Path, whole: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)=["'](?!data:)""", text)
     assert "<script" not in text
-    for letter in "abcdefghij":
-        assert f"<h3>({letter})" in text
+    shown = {
+        claim.letter for claim in check_claims(read_results(whole)) if claim.verdict != "not run"
+    }
+    assert shown == set(re.findall(r"<h3>\((\w)\)", text))
+    assert "j" in shown
     for word in ("valid under the truth", "negative costs", "One vote per table", "not run"):
         assert word in text
     assert "<p>In one line: " in text
     assert "<li>2 instances per table; the paper has 15.</li>" in text
+
+
+def test_a_study_of_ones_own_is_not_measured_by_the_papers(tmp_path: Path) -> None:
+    study = made_up({"DAACE": 1.0, "FACE-DE": 2.0})
+    named = {"DAACE": "mine", "FACE-DE": "theirs"}
+    own = [r | {"algorithm": named[r["algorithm"]]} for r in study.records]
+    plan = {**study.plan, "compared": list(named.values()), "differences": ["1 table."]}
+    Results(plan, tuple(own)).write_compact(tmp_path / "own.gz")
+    text = write_report(tmp_path / "own.gz", tmp_path).read_text(encoding="utf-8")
+    assert "mine against theirs" in text
+    assert "paper" not in re.sub(r"<figure>.*?</figure>", "", text)
 
 
 def test_figures_stand_beside_the_page(page: Path) -> None:

@@ -53,11 +53,12 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
             pictures[name] = (text, svg)
             bar.advance(name)
     title = f"Study '{results.plan['study']}'"
+    claims = check_claims(results)
+    like_the_paper = any(claim.verdict != "not run" for claim in claims)
     body = [
         f"<h1>{escape(title)}</h1>",
         _summary(results),
-        _differences(results),
-        _claims(check_claims(results)),
+        *([_differences(results), _claims(claims)] if like_the_paper else []),
         _rates(results),
         _pictures(pictures),
         _table_level(results),
@@ -116,6 +117,8 @@ def _claims(claims: Sequence[Claim]) -> str:
         "lost, one vote per table, with a 95% interval.</p>",
     ]
     for claim in claims:
+        if claim.verdict == "not run":
+            continue
         checks = [
             f"<tr><td>{escape(c.what)}</td><td>{escape(c.ours)}</td><td>{escape(c.by_table)}</td>"
             f"<td>{_verdict(c.verdict)}</td></tr>"
