@@ -98,6 +98,7 @@ def test_a_bound_at_the_start_holds_in_spite_of_rounding(flowers: LinearGaussian
         ({"lower": {"sepal length": 6.5}}, "'lower' must allow the start. Got lower=6.5 for"),
         ({"upper": {"petal width": 1.0}}, "which is 1.2 now: move the bound or leave it out."),
         ({"fixed": ["colour"]}, "'constraints' must name features of the model. Got 'colour'."),
+        ({"fixed": ["petal widht"]}, "Got 'petal widht'. Did you mean 'petal width'?"),
         ({"weights": {"x": 1}, "only_up": ["y"]}, "must name features of the model. Got 'x', 'y'."),
     ],
 )

@@ -45,9 +45,7 @@ def check_settings(explainer: Explainer) -> None:
         raise InvalidInput(
             f"'constraints' must be a daace.Constraints. Got {type(rules).__name__}."
         )
-    unknown = sorted(rules.features() - set(explainer.density.features_))
-    if unknown:
-        raise InvalidInput(f"'constraints' must name features of the model. Got {quote(unknown)}.")
+    rules.check_features(explainer.density.features_)
     Landscape(explainer.density, penalty=explainer.penalty, scale=explainer.scale)
     Goal(None, plausibility=explainer.plausibility, min_posterior=explainer.min_posterior)
     if explainer.classifier_budget is not None:

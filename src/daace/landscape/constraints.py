@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import difflib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,6 +95,20 @@ class Constraints:
                 f"Got {self.max_step[small[0]]:g} for '{small[0]}'."
             )
 
+    def check_features(self, names: Sequence[str]) -> None:
+        """Refuse rules on what is not among the names.
+
+        Raises:
+            InvalidInput: a rule names another feature; a name that looks like it is proposed.
+        """
+        unknown = sorted(self.features() - set(names))
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], names, n=1, cutoff=0.8)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise InvalidInput(
+                f"'constraints' must name features of the model. Got {quote(unknown)}.{hint}"
+            )
+
     def features(self) -> set[str]:
         """Return every feature that a rule names."""
         named = (getattr(self, name) for name in ("fixed", "only_up", "only_down", "integer"))
@@ -118,11 +133,7 @@ class Constraints:
             InvalidInput: a rule names an unknown feature or excludes the start.
         """
         names = density.features_
-        unknown = sorted(self.features() - set(names))
-        if unknown:
-            raise InvalidInput(
-                f"'constraints' must name features of the model. Got {quote(unknown)}."
-            )
+        self.check_features(names)
         position = {name: j for j, name in enumerate(names)}
         scale, mean = density.standardizer_.scale, density.standardizer_.mean
         low, high = box if box is not None else (density.draws_.lower, density.draws_.upper)
