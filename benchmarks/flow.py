@@ -1,6 +1,8 @@
 """RealNVP: speed against torch and zuko, likelihood against the KDE, the network and the truth.
 
-`rows()` measures speed in a minute. The likelihoods need hours of training:
+`rows()` measures speed in a minute; `python -m benchmarks.flow OUTPUT --speed 9` does so in nine
+fresh processes, because zuko's time hangs on how the memory of its process happens to be laid out,
+and writes OUTPUT/speed.csv. The likelihoods need hours of training:
 `python -m benchmarks.flow OUTPUT` appends one line per training to OUTPUT/likelihood.csv, skips
 what stands there, and goes on with a training that was stopped. `--epochs 50` for a first look.
 `--tune SECONDS` searches settings for EQI instead, on the counties that are not held out; its
@@ -10,8 +12,10 @@ trials stand in OUTPUT/eqi-trials.db, from which it goes on, and in OUTPUT/eqi-t
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -170,6 +174,15 @@ def rows(*, full: bool = False) -> list[Row]:
         return [line for size in sizes for line in speed(size, repeats=40 if full else 12)]
 
 
+def fresh_rows(processes: int) -> pd.DataFrame:
+    """Return the median, lowest and highest ratio over several processes, one after the other."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:
+        tasks = [pool.submit(rows, full=True) for _ in range(processes)]
+        lines = pd.concat([pd.DataFrame(task.result()) for task in tasks])
+    return lines.groupby("what", sort=False)["ratio"].agg(["median", "min", "max"])
+
+
 # Likelihood ---------------------------------------------------------------------------------------
 
 
@@ -300,10 +313,16 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--only", default="", help="tasks that contain this text")
     parser.add_argument("--tune", type=float, metavar="SECONDS", help="search settings for EQI")
+    parser.add_argument("--speed", type=int, metavar="N", help="times in N fresh processes instead")
     parser.add_argument("--jobs", type=int, default=1, help="trials at the same time")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "likelihood.csv"
+    if options.speed is not None:
+        found = fresh_rows(options.speed)
+        found.to_csv(options.output / "speed.csv")
+        print(found.round(2).to_string())
+        return
     if options.tune is not None:
         tune_eqi(options.output, seconds=options.tune, n_jobs=options.jobs)
         return

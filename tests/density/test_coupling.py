@@ -102,22 +102,26 @@ def test_the_pullback_is_the_finite_difference(n: int) -> None:
     assert pullback(W) == pytest.approx(difference, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("fewest", [256, 400])  # with 400 the network counts as too wide
 def test_blocks_and_a_tape_too_long_to_keep_change_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, fewest: int
 ) -> None:
     flow = random_flow(6)
     X = rows(6, 700)
     W = np.random.default_rng(8).normal(size=(len(X), 3))
-    monkeypatch.setattr(coupling, "BLOCK", 1)
+    monkeypatch.setattr(coupling, "BLOCK", 6 * 3 * 300)  # blocks of 300 rows, 900 columns
+    monkeypatch.setattr(coupling, "SMALL_PRODUCT", 12 * 13 * 350)  # in pieces of 350 columns
+    monkeypatch.setattr(coupling, "FEWEST_COLUMNS", fewest)
     log_density, pullback = flow.log_density_and_pullback(X)
+    gradient = pullback(W)
     monkeypatch.setattr(coupling, "TAPE", 0)
     again, computed_again = flow.log_density_and_pullback(X)
     assert np.array_equal(log_density, again)
-    assert np.array_equal(pullback(W), computed_again(W))
+    assert np.array_equal(gradient, computed_again(W))
     monkeypatch.undo()
     whole, at_once = flow.log_density_and_pullback(X)
     assert log_density == pytest.approx(whole, rel=1e-11)
-    assert pullback(W) == pytest.approx(at_once(W), rel=1e-9, abs=1e-10)
+    assert gradient == pytest.approx(at_once(W), rel=1e-9, abs=1e-10)
 
 
 def test_the_classes_differ_and_rows_do_not_mix() -> None:
