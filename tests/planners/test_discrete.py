@@ -75,6 +75,22 @@ def test_when_too_few_may_change_it_says_so(network: LinearGaussianNetwork) -> N
     assert all(np.isinf(plan.cost) for plan in lost)
 
 
+def test_the_number_that_would_be_enough_is_enough() -> None:
+    table = load_table("breast_cancer")
+    landscape = Landscape(LinearGaussianNetwork().fit(table))
+    start = table.to_frame().iloc[14][list(table.features)]
+
+    def few(most: int) -> Plan:
+        rules = Constraints(max_changed=most)
+        return solve(Problem(start, landscape, Goal("benign"), rules))
+
+    lost = few(5)
+    (note,) = lost.notes
+    assert not lost.found
+    found = few(int(note.split()[-4]))  # "... at most 5 features: 6 would be enough."
+    assert found.found
+
+
 def test_fewer_changes_for_a_little_more_cost(network: LinearGaussianNetwork) -> None:
     for seed in range(4):
         problem = question(network, seed)

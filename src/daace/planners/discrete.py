@@ -55,7 +55,16 @@ def solve_discrete(
         return plan
     changes = problem.feasible.changes
     most = len(problem.x) if changes is None else changes.most
-    kept, plan = keep_fewer(relaxed, plan, solve, scout, most=most, sparsity=sparsity)
+    first = plan
+    kept, plan = keep_fewer(relaxed, first, solve, scout, most=most, sparsity=sparsity)
+    if len(changed(problem, plan)) > most > 1:
+        # How many are held at once depends on how many may change. The course towards a single
+        # one may get further; and the number it ends at is found again by whoever asks for it.
+        kept, plan = keep_fewer(relaxed, first, solve, scout, most=1, sparsity=sparsity)
+        moving = changed(problem, plan)
+        if len(moving) <= most:
+            better = solve([_hold(kept, moving, moving[:0])])[0]
+            plan = better if better.found and len(better.waypoints) > 1 else plan
     fewest = len(changed(problem, plan))
     if fewest > most:
         some = f"{most} feature{'s' * (most != 1)}"
