@@ -15,7 +15,7 @@ from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal, Posterior
 from daace.landscape.problem import Problem
-from daace.planners.base import Plan, Planner, Status, one_thread
+from daace.planners.base import CUT_SHORT, Plan, Planner, Status, one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,8 @@ def _stopped(plan: Plan, status: Status, reason: str) -> Plan:
     if plan.status is Status.ALREADY_THERE:
         return plan
     if plan.found:
+        if status is Status.TIMEOUT and CUT_SHORT in plan.notes:
+            return plan
         return replace(plan, notes=(*plan.notes, f"This is the best way found so far. {reason}"))
     return replace(plan, status=status, notes=(*plan.notes, reason))
 

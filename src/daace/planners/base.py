@@ -103,6 +103,12 @@ class Planner(ABC):
         return [self.solve(p, rng=rng) for p, rng in zip(problems, rngs, strict=True)]
 
 
+#: Note of a path that was found before the time limit was over.
+CUT_SHORT = (
+    "This is the best way found until the time limit was over: raise 'time_limit' to look further."
+)
+
+
 @lru_cache(maxsize=1)
 def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
@@ -157,10 +163,13 @@ def arrive(
 ) -> Plan:
     """Return the plan of a path whose end has been checked, alone, against the goal.
 
-    Where the constraints limit the steps, long segments get more waypoints.
+    Where the constraints limit the steps, long segments get more waypoints. A search that ran out
+    of time says so.
     """
     waypoints = problem.feasible.divide(waypoints)
     cost = problem.path_cost(waypoints)
+    if clock.expired and CUT_SHORT not in notes:
+        notes = (*notes, CUT_SHORT)
     return Plan(Status.FOUND, waypoints, cost, clock.evaluations, clock.seconds, notes=notes)
 
 
