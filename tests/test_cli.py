@@ -267,12 +267,41 @@ def test_alternatives_are_in_the_json(run):
     assert Explanation.from_json(out).alternatives
 
 
+def test_alternatives_are_told(run):
+    _, alone, _ = run("explain", "model.daace", "data.csv")
+    code, out, _ = run("explain", "model.daace", "data.csv", "--alternatives", "2")
+    assert code == 0
+    assert out.startswith(alone.rstrip("\n"))
+    assert "\n\nAnother way (1): " in out
+
+
+def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("daace.explain.stream._finish", stop)
+        code, out, err = run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")
+    assert (code, out) == (130, "")
+    assert err.endswith("Stopped. The answers are in 'stop.csv.part': the same command goes on.\n")
+    assert run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")[0] == 0
+    assert not Path("stop.csv.part").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr("daace.explain.stream._check_rows", stop)
+        code, _, err = run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")
+    assert (code, err) == (130, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--all",), "'--all' must go with --output"),
         (("--all", "-o", "a.csv", "--row", "1"), "'--all' must go without '--row'"),
         (("--all", "-o", "a.csv", "--html", "b"), "'--all' must go without '--html'"),
+        (("--all", "-o", "a.csv", "--alternatives", "1"), "must go without '--alternatives'"),
+        (("--all", "-o", "data.csv"), "'data.csv' must not be written to, as it is read here"),
+        (("--json", "model.daace"), "'model.daace' must not be written to, as it is read here"),
+        (("--html", "a.x", "--json", "a.x"), "'a.x' must not be written to"),
         (("--all", "-o", "a.doc"), "'--output' must end in '.csv', '.parquet', '.jsonl'"),
         (("--all", "-o", "no/a.csv"), "'no/a.csv': No such file"),
         (("--all", "-o", "a.csv", "--jobs", "0"), "'--jobs' must be an integer other than 0"),
@@ -516,7 +545,11 @@ def test_tune_then_fit_then_explain(run, folder):
         (("--epochs", "0"), "'--epochs' must be an integer of at least 1. Got 0."),
         (("--jobs", "0"), "'--jobs' must be an integer of at least 1. Got 0."),
         (("--time-limit", "0"), "'--time-limit' must be a finite number above 0. Got 0.0."),
-        (("--storage", "data.csv"), "'--storage' must be a file of Optuna's trials, or a new one."),
+        (("--storage", "data.csv"), "'data.csv' must not be written to, as it is read here"),
+        (
+            ("--storage", "model.daace"),
+            "'--storage' must be a file of Optuna's trials, or a new one.",
+        ),
         (("-o", "no/where.json"), "'no/where.json': No such file or directory."),
         (("--drop", "size"), "'--drop' must name columns of 'data.csv'. Got 'size'."),
     ],

@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from daace._files import check_writable, write_atomically
+from daace.exceptions import InvalidInput
 
 
 def test_new_and_old_files_are_written_whole(tmp_path):
@@ -90,3 +91,13 @@ def test_what_cannot_be_written_is_known_before(tmp_path, monkeypatch):
     for wrong in (path, tmp_path / "new.txt"):
         with pytest.raises(PermissionError):
             check_writable(wrong)
+
+
+def test_what_is_read_is_not_written_to(tmp_path):
+    source, link = tmp_path / "a.csv", tmp_path / "b.csv"
+    source.write_text("1")
+    link.symlink_to(source)
+    check_writable(tmp_path / "c.csv", source, None)
+    for path in (source, link, tmp_path / "." / "a.csv"):
+        with pytest.raises(InvalidInput, match=r"must not be written to, as it is read here"):
+            check_writable(path, None, source)

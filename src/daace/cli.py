@@ -168,12 +168,12 @@ def fit(
             f"A model file of density '{density}' holds the training rows: "
             "pass --include-rows if whoever reads the file may see them."
         )
-    _check_file("--output", output)
+    _check_file("--output", output, data, settings)
     for option, path in (("--settings", settings), ("--checkpoint", checkpoint)):
         if path is not None and density != "realnvp":
             raise InvalidInput(f"'{option}' must go with --density realnvp. Got '{density}'.")
     if checkpoint is not None:
-        _check_file("--checkpoint", checkpoint)
+        _check_file("--checkpoint", checkpoint, data, settings, output)
     table = _read_table(data, target, drop)
     if density == "realnvp":
         explainer = learn(table, density=_train(table, settings, checkpoint))
@@ -215,9 +215,9 @@ def tune(
     """Search for the settings with which a realnvp describes a table best."""
     from daace.density.tune import tune_realnvp, write_settings
 
-    _check_file("--output", output)
+    _check_file("--output", output, data)
     if storage is not None:
-        _check_file("--storage", storage)
+        _check_file("--storage", storage, data, output)
     found = tune_realnvp(
         _read_table(data, target, drop),
         trials=trials,
@@ -268,11 +268,10 @@ def explain(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for the search; none if left out.")
+        float | None,
+        typer.Option(help="Seconds for the search, with --all for that of some 100 rows."),
     ] = None,
-    alternatives: Annotated[
-        int, typer.Option(help="How many other ways to look for; they are on the page.")
-    ] = 0,
+    alternatives: Annotated[int, typer.Option(help="How many other ways to look for.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write a page with plots.")] = None,
     json: Annotated[
         str | None, typer.Option(help="Write JSON to a file; '-' prints it instead of the text.")
@@ -297,7 +296,13 @@ def explain(
     from daace.landscape.constraints import Constraints
 
     rules = Constraints(fixed=fixed) if fixed else None
-    _check_use(every, {"--row": row, "--html": html, "--json": json}, output)
+    single: dict[str, object] = {
+        "--row": row,
+        "--html": html,
+        "--json": json,
+        "--alternatives": alternatives or None,
+    }
+    _check_use(every, single, output)
     if every and output is not None:
         given: dict[str, Any] = {
             "penalty": penalty,
@@ -306,23 +311,29 @@ def explain(
             "constraints": rules,
         }
         many = replace(load(model), **{k: v for k, v in given.items() if v is not None})
-        summary = many.explain_file(
-            data,
-            output,
-            target=to,
-            n_jobs=jobs,
-            backend=backend,  # type: ignore[arg-type]  # checked there
-            progress=True,
-            time_limit=time_limit,
-            seed=seed,
-        )
+        _check_file("--output", output, model, data)
+        try:
+            summary = many.explain_file(
+                data,
+                output,
+                target=to,
+                n_jobs=jobs,
+                backend=backend,  # type: ignore[arg-type]  # checked there
+                progress=True,
+                time_limit=time_limit,
+                seed=seed,
+            )
+        except KeyboardInterrupt:
+            if Path(f"{output}.part").exists():
+                _note(f"Stopped. The answers are in '{output}.part': the same command goes on.")
+            raise typer.Exit(130) from None
         typer.echo(str(summary))
         _note(f"Answers: {output}")
         raise typer.Exit(0 if summary.found else 1)
     if html is not None:
-        _check_file("--html", html)
-    if json not in (None, "-"):
-        _check_file("--json", json)
+        _check_file("--html", html, model, data)
+    if json is not None and json != "-":
+        _check_file("--json", json, model, data, html)
     with _busy("Looking for a way"):
         explainer = load(model)
         explanation = explainer.explain(
@@ -360,7 +371,7 @@ def check(
     from daace.explain.model_file import load
 
     if plot is not None:
-        _check_file("--plot", plot)
+        _check_file("--plot", plot, model, data, training)
         if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
             raise InvalidInput(f"'--plot' must end in .png, .svg or .pdf. Got '{plot.name}'.")
     explainer = load(model)
@@ -389,7 +400,6 @@ def _check_use(every: bool, single: dict[str, object], output: Path | None) -> N
         raise InvalidInput(f"'--all' must go without {quote(given)}.")
     if output is None:
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
-    _check_file("--output", output)
 
 
 def _read_known(data: Path, target: str, columns: list[str]) -> Table:
@@ -473,11 +483,11 @@ def _deliver(explanation: Explanation, html: Path | None, json: str | None) -> N
         ) from None
 
 
-def _check_file(option: str, path: str | Path) -> None:
-    """Refuse what cannot be written to, before the work begins."""
+def _check_file(option: str, path: str | Path, *read: Path | None) -> None:
+    """Refuse what cannot be written to, or would be lost by it, before the work begins."""
     if str(path) in {"", "-"}:
         raise InvalidInput(f"'{option}' must name a file. Got '{path}'.")
-    check_writable(path)
+    check_writable(path, *read)
 
 
 def _note(text: str) -> None:

@@ -67,7 +67,9 @@ def test_json_lines_are_whole_explanations(simple, table):
     assert summary.found == 1500
 
 
-def test_a_stopped_run_goes_on(simple, table, monkeypatch):
+# One process keeps its answers part by part, more keep them block by block.
+@pytest.mark.parametrize(("n_jobs", "calls", "kept"), [(1, 2, 160), (1, 6, 800), (2, 1, 480)])
+def test_a_stopped_run_goes_on(simple, table, monkeypatch, n_jobs, calls, kept):
     out = table.with_name("answers.csv")
     simple.explain_file(table, out, target="well")
     expected = out.read_bytes()
@@ -78,23 +80,22 @@ def test_a_stopped_run_goes_on(simple, table, monkeypatch):
     def stop(self, values, **settings):
         if not len(values):  # the settings are tried on no row first
             return solve(self, values, **settings)
-        if len(solved) == 2:
+        if len(solved) == most:
             raise KeyboardInterrupt
         solved.append(settings["first"])
         return solve(self, values, **settings)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Explainer, "explain_values", stop)
-        with pytest.raises(KeyboardInterrupt):
-            simple.explain_file(table, out, target="well")
+    monkeypatch.setattr(Explainer, "explain_values", stop)
+    most = calls
+    with pytest.raises(KeyboardInterrupt):
+        simple.explain_file(table, out, target="well", n_jobs=n_jobs)
     part = Path(f"{out}.part")
     assert not out.exists()
     part.write_bytes(part.read_bytes()[:-10])  # and the last line is torn
     solved.clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(Explainer, "explain_values", stop)
-        simple.explain_file(table, out, target="well")
-    assert solved == [stream.BLOCK, 2 * stream.BLOCK]
+    most = 100
+    simple.explain_file(table, out, target="well", n_jobs=1)
+    assert solved[0] == kept  # all of the last part are solved again, as they were
     assert out.read_bytes() == expected
     assert not part.exists()
 
@@ -137,16 +138,33 @@ def test_another_question_does_not_go_on(simple, table, monkeypatch):
     assert simple.explain_file(table, out, target="ill", resume=False).rows == 1500
 
 
-def test_a_bad_row_is_placed_and_the_rest_kept(simple, table):
+def test_a_changed_file_does_not_go_on(simple, table, monkeypatch):
+    out = table.with_name("answers.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            simple.explain_file(table, out, target="well")
+    head, first, second, *rest = table.read_text().splitlines()
+    table.write_text("\n".join([head, second, first, *rest]) + "\n")  # of the same size
+    with pytest.raises(InvalidInput, match=r"same question. It differs in 'content'"):
+        simple.explain_file(table, out, target="well")
+
+
+def test_the_source_is_not_written_over(simple, table):
+    before = table.read_bytes()
+    with pytest.raises(InvalidInput, match=r"data.csv' must not be written to, as it is read"):
+        simple.explain_file(table, table, target="well")
+    assert table.read_bytes() == before
+
+
+def test_a_bad_row_is_told_before_the_work_begins(simple, table):
     frame = pd.read_csv(table)
     frame.loc[1400, "x1"] = np.nan
     frame.to_csv(table, index=False)
     out = table.with_name("answers.csv")
-    with pytest.raises(
-        InvalidInput, match=r"^Rows 1280 to 1499 of .*missing values.* will be kept"
-    ):
+    with pytest.raises(InvalidInput, match=r"^Rows 1280 to 1499 of .*missing values"):
         simple.explain_file(table, out, target="well")
-    assert Path(f"{out}.part").read_bytes().count(b"\n") == 1281
+    assert not Path(f"{out}.part").exists()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, overload
@@ -33,6 +33,7 @@ def solve_rows(
     question: Question,
     rows: Chunk,
     *,
+    parts: Sequence[slice] | None = None,
     n_jobs: int = 1,
     backend: Backend = "loky",
     progress: bool = False,
@@ -42,13 +43,14 @@ def solve_rows(
     Args:
         question: what the rows share.
         rows: as many as there are.
+        parts: which rows are solved together; those of `share_out` when left out.
         n_jobs: processes, as in joblib: -1 means all processors.
         backend: who runs them.
         progress: show a bar on stderr, or a line a minute in a log.
     """
     check_choice("backend", backend, BACKENDS)
     count = len(rows.starts)
-    chunks = [rows.take(part) for part in share_out(count)]
+    chunks = [rows.take(part) for part in (share_out(count) if parts is None else parts)]
     plans: dict[int, list[Plan]] = {}
     with Bar("Explaining", count, shown=progress) as bar:
         for number, part in _solve_chunks(question, chunks, n_jobs, backend):

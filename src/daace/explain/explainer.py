@@ -423,6 +423,7 @@ class Explainer:
         min_log_prob: float | None = None,
         time_limit: float | None = None,
         first: int = 0,
+        parts: Sequence[slice] | None = None,
         n_jobs: int | None = 1,
         backend: Backend = "loky",
         progress: bool = False,
@@ -433,6 +434,7 @@ class Explainer:
         Args:
             values: shape `(rows, features)`.
             first: number of the first row, where these are part of a longer table.
+            parts: which rows are solved together.
             target, min_log_prob, time_limit, n_jobs, backend, progress, seed: as in
                 `explain_batch`.
         """
@@ -447,7 +449,12 @@ class Explainer:
             first=first,
         )
         plans = solve_rows(
-            asked.question, asked.rows, n_jobs=n_jobs, backend=backend, progress=progress
+            asked.question,
+            asked.rows,
+            parts=parts,
+            n_jobs=n_jobs,
+            backend=backend,
+            progress=progress,
         )
         return tuple(asked.answer(row, plan) for row, plan in enumerate(plans))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.table import quote
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain.batch import BLOCK, Batch
+from daace.explain.batch import BLOCK, Batch, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
 from daace.explain.provenance import describe_planner, name_of
@@ -58,47 +59,80 @@ def explain_file(
         explainer.density.class_index(target)
     if ".parquet" in (source.suffix.lower(), output.suffix.lower()):
         _parquet()
-    check_writable(output)
+    check_writable(output, source)
     features = explainer.density.features_
     whole = output.suffix.lower() == ".jsonl"
+    _check_rows(explainer, source)
     asked = _fingerprint(explainer, source, target, seed, whole)
     part = Path(f"{output}.part")
     with (
         closing(read_blocks(source, features)) as blocks,
         Journal(part, asked, resume=resume) as journal,
     ):
-        done = journal.rows - journal.rows % BLOCK  # a block is shared out as a whole
-        journal.cut(done)
-        with Bar("Explaining", None, done=done, shown=progress) as bar:
-            first = 0
-            for frame in blocks:
-                begin = max(done - first, 0)
-                rows, number = frame.iloc[begin:], first + begin
-                first += len(frame)
-                if not len(rows):
-                    continue
+        with Bar("Explaining", None, done=journal.rows, shown=progress) as bar:
+            for first, rows, parts in _waiting(blocks, journal, one_by_one=n_jobs in (None, 1)):
                 try:
-                    values = explainer.density.user_values(rows)
                     answers = explainer.explain_values(
-                        values,
+                        explainer.density.user_values(rows),
                         target=target,
                         time_limit=time_limit,
-                        first=number,
+                        first=first,
+                        parts=parts,
                         n_jobs=n_jobs,
                         backend=backend,
                         seed=seed,
                     )
                 except InvalidInput as error:
+                    kept = f" The answers before are kept in '{part}'." if journal.rows else ""
                     raise InvalidInput(
-                        f"Rows {number} to {first - 1} of '{source}', counted from 0: {error} "
-                        f"The answers before are in '{journal.path}' and will be kept."
+                        f"Rows {first} to {first + len(rows) - 1} of '{source}', counted from 0: "
+                        f"{error}{kept}"
                     ) from None
-                batch = Batch(answers, pd.RangeIndex(number, number + len(rows)), features)
+                batch = Batch(answers, pd.RangeIndex(first, first + len(rows)), features)
                 journal.append(_lines(batch, whole=whole))
                 bar.advance(steps=len(rows))
         summary = _finish(journal, output, features)
     journal.path.unlink()
     return summary
+
+
+def _check_rows(explainer: Explainer, source: Path) -> None:
+    """Raise `InvalidInput` for the first rows that cannot be read, before hours have gone by."""
+    first = 0
+    with closing(read_blocks(source, explainer.density.features_)) as blocks:
+        for frame in blocks:
+            last = first + len(frame) - 1
+            try:
+                explainer.density.user_values(frame)
+            except InvalidInput as error:
+                raise InvalidInput(
+                    f"Rows {first} to {last} of '{source}', counted from 0: {error}"
+                ) from None
+            first = last + 1
+
+
+def _waiting(
+    blocks: Iterable[pd.DataFrame], journal: Journal, *, one_by_one: bool
+) -> Iterator[tuple[int, pd.DataFrame, list[slice]]]:
+    """Yield rows without an answer, the number of the first, and which are solved together.
+
+    What is solved together is part of the result, so a block is parted as if none had an answer.
+
+    Args:
+        blocks: the rows of the file.
+        journal: has the answers to the first; those of a part that is not complete are cut off.
+        one_by_one: yield each part alone, so that its answers are kept as soon as possible.
+    """
+    first = 0
+    for frame in blocks:
+        parts = [p for p in share_out(len(frame)) if first + p.stop > journal.rows]
+        if parts and journal.rows > first + parts[0].start:
+            journal.cut(first + parts[0].start)
+        for group in [[part] for part in parts] if one_by_one else [parts] if parts else []:
+            begin = group[0].start
+            rows = frame.iloc[begin : group[-1].stop]
+            yield first + begin, rows, [slice(p.start - begin, p.stop - begin) for p in group]
+        first += len(frame)
 
 
 def read_blocks(source: Path, features: tuple[str, ...]) -> Generator[pd.DataFrame, None, None]:
@@ -175,7 +209,7 @@ def _fingerprint(
     return {
         "version": __version__,
         "source": source.name,
-        "bytes": source.stat().st_size if source.is_file() else None,
+        "content": _digest(source),
         "whole explanations": whole,
         "features": list(explainer.density.features_),
         "model": [draws.mean, draws.sd],
@@ -189,6 +223,12 @@ def _fingerprint(
         "target": None if target is None else str(target),
         "seed": int(seed),
     }
+
+
+def _digest(source: Path) -> str:
+    """Return a hash of what a file holds."""
+    with source.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _lines(batch: Batch, *, whole: bool) -> list[str]:

@@ -25,6 +25,12 @@ def describe(e: Explanation, *, features: int = 5) -> str:
         lines += ["", "All in all:", *step_table(e, e.changes(), features)]
     if e.found and e.notes:
         lines += ["", *e.notes]
+    for number, other in enumerate(e.alternatives, 1):
+        lines += [
+            "",
+            f"Another way ({number}): {waypoint_summary(other, -1)}, cost {other.cost:.3g}",
+        ]
+        lines += step_table(other, other.changes(), features)
     return "\n".join(lines)
 
 
