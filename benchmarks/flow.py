@@ -3,8 +3,8 @@
 `rows()` measures speed in a minute; `python -m benchmarks.flow OUTPUT --speed 9` does so in nine
 fresh processes, because zuko's time hangs on how the memory of its process happens to be laid out,
 and writes OUTPUT/speed.csv. The likelihoods need hours of training:
-`python -m benchmarks.flow OUTPUT` appends one line per training to OUTPUT/likelihood.csv, skips
-what stands there, and goes on with a training that was stopped. `--epochs 50` for a first look.
+`python -m benchmarks.flow OUTPUT` appends one line per training to OUTPUT/likelihood-500.csv, skips
+what stands there, and goes on with a training that was stopped; `--epochs 50` for a first look.
 `--tune SECONDS` searches settings for EQI instead, on the counties that are not held out; its
 trials stand in OUTPUT/eqi-trials.db, from which it goes on, and in OUTPUT/eqi-trials.csv.
 """
@@ -148,7 +148,9 @@ def training_step(size: Size, density: RealNVP, table: Table, *, repeats: int) -
     peer = zuko.flows.RealNVP(
         size.features, size.classes, transforms=size.flows, hidden_features=units
     )
-    adam = torch.optim.Adam(peer.parameters(), lr=1e-3, weight_decay=density.weight_decay)
+    adam = torch.optim.Adam(
+        peer.parameters(), lr=1e-3, weight_decay=density.weight_decay, fused=True
+    )
     x = torch.from_numpy(X.astype(np.float32))
     context = torch.eye(size.classes)[torch.from_numpy(y)]
 
@@ -248,16 +250,13 @@ def likelihood(task: Task, *, epochs: int, folder: Path) -> dict[str, object]:
     share = 0.1 if task.data == "eqi" else 0.2
     train, test = table.split(share, rng=np.random.default_rng(1))
     began = time.process_time()
-    state = folder / f"{task.table}-{task.data}-{epochs}-{TASKS.index(task)}.checkpoint"
+    state = folder / f"{'-'.join(task)}-{epochs}.checkpoint"
     density = flow_of(task, epochs).fit(train, progress=True, checkpoint=state)
     seconds = time.process_time() - began
     network = LinearGaussianNetwork().fit(train)
     ours, peer = log_joint(density, test), log_joint(network, test)
     gain = ours - peer
-    known = (
-        truth is not None
-        and (truth.log_joint(test.X)[np.arange(len(test)), np.searchsorted(truth.classes_, test.y)])
-    )
+    own = np.arange(len(test)), np.searchsorted(network.classes_, test.y)
     return {
         "table": task.table,
         "data": task.data,
@@ -266,7 +265,7 @@ def likelihood(task: Task, *, epochs: int, folder: Path) -> dict[str, object]:
         "features": len(table.features),
         "epochs": len(density.history_),
         "stopped": density.stopped_,
-        "truth": np.nan if known is False else float(np.mean(known)),
+        "truth": np.nan if truth is None else truth.log_joint(test.X)[own].mean(),
         "realnvp": ours.mean(),
         "clgn": peer.mean(),
         "realnvp_train": log_joint(density, train).mean(),
@@ -309,7 +308,7 @@ def remaining(done: pd.DataFrame, wanted: str) -> Iterator[Task]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", type=Path, help="folder for likelihood.csv and checkpoints")
+    parser.add_argument("output", type=Path, help="folder for likelihoods and checkpoints")
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--only", default="", help="tasks that contain this text")
     parser.add_argument("--tune", type=float, metavar="SECONDS", help="search settings for EQI")
@@ -317,7 +316,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="trials at the same time")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "likelihood.csv"
+    path = options.output / f"likelihood-{options.epochs}.csv"
     if options.speed is not None:
         found = fresh_rows(options.speed)
         found.to_csv(options.output / "speed.csv")

@@ -10,8 +10,9 @@ from daace.exceptions import InvalidInput
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Raise `InvalidInput` unless the value is one of the choices."""
-    if not any(value is choice or value == choice for choice in choices):
+    """Raise `InvalidInput` unless the value is one of the choices; 1 is not True."""
+    flag = isinstance(value, bool)
+    if not any(flag == isinstance(choice, bool) and value == choice for choice in choices):
         listed = ", ".join(map(repr, choices))
         raise InvalidInput(f"'{name}' must be one of {listed}. Got {value!r}.")
 

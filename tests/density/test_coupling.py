@@ -147,9 +147,9 @@ def test_agrees_with_torch() -> None:
     W = np.random.default_rng(9).normal(size=(len(X), 3))
     kept = flow.features // 2
 
-    def log_density(x: object, k: int) -> object:
+    def forward(x: object, k: int) -> tuple[object, object]:
         z, log_det = x, 0.0
-        context = torch.eye(3, dtype=torch.float64)[k].expand(len(X), 3)
+        context = torch.eye(3, dtype=torch.float64)[k].expand(len(x), 3)  # type: ignore[arg-type]
         for layer, order in enumerate(torch.from_numpy(flow.orders)):
             h = torch.cat([z[:, order[:kept]], context], dim=1)  # type: ignore[index]
             for j, (weight, bias) in enumerate(zip(flow.weights, flow.biases, strict=True)):
@@ -160,8 +160,11 @@ def test_agrees_with_torch() -> None:
             log_det = log_det + scale.sum(dim=1)
             mapped = z[:, order[kept:]] * scale.exp() + shift  # type: ignore[index]
             z = torch.cat([z[:, order[:kept]], mapped], dim=1)[:, torch.argsort(order)]  # type: ignore[index]
-        normal = torch.distributions.Normal(0.0, 1.0).log_prob(z).sum(dim=1)  # type: ignore[arg-type]
-        return normal + log_det
+        return z, log_det
+
+    def log_density(x: object, k: int) -> object:
+        z, log_det = forward(x, k)
+        return torch.distributions.Normal(0.0, 1.0).log_prob(z).sum(dim=1) + log_det
 
     x = torch.from_numpy(X.copy()).requires_grad_()
     joint = torch.stack([log_density(x, k) for k in range(3)], dim=1)  # type: ignore[misc]
@@ -169,6 +172,15 @@ def test_agrees_with_torch() -> None:
     values, pullback = flow.log_density_and_pullback(X)
     assert values == pytest.approx(joint.detach().numpy(), rel=1e-9, abs=1e-9)
     assert pullback(W) == pytest.approx(x.grad.numpy(), rel=1e-9, abs=1e-9)
+    for k in range(3):  # the log-determinant is that of autograd's Jacobian
+        for i in range(5):
+            one = torch.from_numpy(X[[i]])
+            jacobian = torch.autograd.functional.jacobian(lambda v, k=k: forward(v, k)[0][0], one)
+            z = flow.forward(X[[i]], np.array([k]))[0]
+            log_det = values[i, k] + 0.5 * z @ z + 0.5 * len(z) * np.log(2 * np.pi)
+            assert log_det == pytest.approx(
+                torch.linalg.slogdet(jacobian[:, 0])[1].item(), abs=1e-9
+            )
 
 
 @pytest.mark.parametrize(

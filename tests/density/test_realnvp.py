@@ -15,7 +15,7 @@ import pytest
 from daace import GaussianMixture, fit, load, load_table
 from daace.data.synthetic import draw_table, moons, random_mixture
 from daace.data.table import Table
-from daace.density import realnvp
+from daace.density import checkpoint, realnvp, training
 from daace.density.presets import PRESETS
 from daace.density.realnvp import RealNVP, Trainer, balanced_orders, hold_out
 from daace.exceptions import InvalidInput, MissingDependency, NotFitted
@@ -162,6 +162,61 @@ def test_an_interrupt_keeps_the_best_state(monkeypatch: pytest.MonkeyPatch) -> N
     assert same(density, small(epochs=3).fit(table()))
 
 
+def test_a_training_that_ended_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "PATIENCE", 2)
+    rows = table(rows=60)
+    settings = {"epochs": 200, "learning_rate": 0.02}
+    ended = small(**settings).fit(rows, checkpoint=tmp_path / "c")
+    assert ended.stopped_ == "early"
+    again = small(**settings).fit(rows, checkpoint=tmp_path / "c")
+    assert (again.stopped_, len(again.history_)) == ("early", len(ended.history_))
+    assert same(ended, again)
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
+    """A real signal, in a process of its own."""
+    script = """
+import os, signal, sys
+from daace.cli import main
+from daace.density.realnvp import Trainer
+epoch = Trainer.epoch
+def interrupted(self, number, rate):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+    return epoch(self, number, rate)
+Trainer.epoch = interrupted
+main(["fit", "data.csv", "--target", "class", "--density", "realnvp", "-o", "model.daace",
+      "--checkpoint", "c"])
+"""
+    table(rows=60).to_frame().to_csv(tmp_path / "data.csv", index=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "interrupted in epoch 4 of 500: the best state so far is kept." in done.stderr
+    assert "To go on, fit again with 'c'." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(load(tmp_path / "model.daace").density.history_) == 3
+
+
+def test_a_full_disk_does_not_cost_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_atomically", full)
+    with pytest.warns(UserWarning, match="could not be written: No space left on device") as w:
+        density = small().fit(table(), checkpoint=tmp_path / "c")
+    assert w[0].filename == __file__
+    assert same(density, small().fit(table()))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        small().fit(table(), checkpoint=tmp_path / "folder")
+
+
 def test_time_limit() -> None:
     density = small(epochs=10_000, time_limit=1e-9).fit(table())
     assert density.stopped_ == "time"
@@ -171,6 +226,52 @@ def test_time_limit() -> None:
 def test_a_learning_rate_that_overflows_is_named() -> None:
     with pytest.raises(InvalidInput, match="'learning_rate' must be small enough"):
         small(learning_rate=1e30).fit(table())
+
+
+def test_a_training_that_goes_astray_says_so() -> None:
+    message = r"went astray: its best loss is .* a plain Gaussian's .* 'learning_rate' \(5\)"
+    with pytest.warns(UserWarning, match=message):
+        small(learning_rate=5.0).fit(table())
+
+
+@pytest.mark.parametrize("early_stopping", [True, False])
+def test_the_plain_loss_is_that_of_a_standard_gaussian(early_stopping: bool) -> None:
+    density = small(early_stopping=early_stopping, noise=0.5).fit(table())
+    X = density.to_model(table().to_frame())
+    y = np.searchsorted(density.classes_, table().y)
+    held_out = hold_out(y, rng=np.random.default_rng(0)) & early_stopping
+    rng = np.random.default_rng(1)
+    trainer = Trainer(density, X, y, held_out, density.flow_.orders, rng)
+    counted = X[held_out] if early_stopping else np.repeat(X, 2_000, axis=0)
+    counted = counted + (0.0 if early_stopping else rng.normal(scale=0.5, size=counted.shape))
+    expected = 0.5 * (np.log(2 * np.pi) + counted**2).sum(axis=1).mean()
+    assert trainer.plain_loss() == pytest.approx(expected, rel=1e-6 if early_stopping else 5e-3)
+
+
+def test_a_fit_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    wild = small(learning_rate=1e30)
+    with pytest.raises(InvalidInput):
+        wild.fit(table())
+    with pytest.raises(NotFitted):
+        wild.log_prob(np.zeros((1, 3)))
+    density = small().fit(table())
+    before = density.log_prob(np.zeros((1, 3)))
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "epoch", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        density.fit(table(4))
+    assert len(density.features_) == 3
+    assert np.array_equal(density.log_prob(np.zeros((1, 3))), before)
+
+
+def test_an_epoch_that_overflowed_is_not_in_the_file(tmp_path: Path) -> None:
+    density = small().fit(table())
+    density.history_.loc[1, "validation_loss"] = np.inf
+    fit(table(), density=density).save(tmp_path / "m.daace")
+    assert load(tmp_path / "m.daace").density.history_["epoch"].tolist() == [1, 3, 4]
 
 
 def test_outliers_do_not_overflow() -> None:
@@ -200,6 +301,27 @@ def test_history(flow: RealNVP) -> None:
     assert (alone.history_["learning_rate"] == 5e-3).all()
 
 
+#: Learning rate, weight decay, hidden, layers, flows, noise, as printed.
+PAPER = {
+    "credit": (0.00211, 0.00502, 6, 3, 7, 0.08688),
+    "california": (0.00079, 0.00871, 6, 4, 6, 0.10064),
+    "wine": (0.00221, 0.00162, 10, 5, 10, 0.3),
+    "electricity": (0.003, 0.00846, 9, 4, 7, 0.03696),
+    "covertype": (0.00179, 0.008, 10, 3, 7, 0.14033),
+    "pol": (0.00273, 0.00333, 8, 2, 7, 0.19414),
+    "house_16H": (0.00168, 0.00754, 5, 4, 10, 0.17375),
+    "kdd_ipums": (0.00321, 0.00995, 7, 3, 5, 0.08337),
+    "MagicTelescope": (0.00089, 0.00883, 5, 4, 10, 0.1631),
+    "bank-marketing": (0.00079, 0.00871, 6, 4, 6, 0.10064),
+    "phoneme": (0.00228, 0.00855, 8, 4, 10, 0.04628),
+    "MiniBooNE": (0.00168, 0.00989, 9, 4, 9, 0.10549),
+    "Higgs": (0.00119, 0.00393, 9, 3, 7, 0.21522),
+    "eye_movements": (0.00019, 0.00361, 9, 3, 7, 0.26408),
+    "jannis": (0.00119, 0.00393, 9, 3, 7, 0.21522),
+    "EQI": (0.00017, 0.05026, 3, 5, 9, 0.3974),
+}
+
+
 def test_the_presets_are_the_papers() -> None:
     assert len(PRESETS) == 16
     density = RealNVP.preset("EQI", epochs=7, seed=3)
@@ -209,13 +331,17 @@ def test_the_presets_are_the_papers() -> None:
         "seed": 3,
     }  # fmt: skip
     assert RealNVP.preset("kdd_ipums_la_97-small").hidden == 7
-    for name in PRESETS:
-        RealNVP.preset(name)
+    for name, (rate, decay, hidden, layers, flows, noise) in PAPER.items():
+        found = RealNVP.preset(name)
+        assert (found.learning_rate, found.weight_decay, found.noise) == (rate, decay, noise)
+        assert (found.hidden, found.layers, found.flows) == (hidden, layers, flows)
 
 
 def test_an_unknown_preset_is_named() -> None:
     with pytest.raises(InvalidInput, match=r"'name' must be one of 'credit', .*'EQI'\. Got 'x'\."):
         RealNVP.preset("x")
+    with pytest.raises(InvalidInput, match=r"Got \['phoneme'\]\."):
+        RealNVP.preset(["phoneme"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +356,7 @@ def test_an_unknown_preset_is_named() -> None:
         ({"weight_decay": -1}, "'weight_decay' must be a finite number of at least 0"),
         ({"noise": np.nan}, "'noise' must be a finite number"),
         ({"early_stopping": "yes"}, "'early_stopping' must be one of True, False"),
+        ({"early_stopping": 1}, r"'early_stopping' must be one of True, False\. Got 1\."),
         ({"time_limit": 0}, "'time_limit' must be a finite number above 0"),
         ({"seed": -1}, "'seed' must be an integer of at least 0"),
     ],
@@ -237,6 +364,11 @@ def test_an_unknown_preset_is_named() -> None:
 def test_wrong_settings_are_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         RealNVP(**changes)
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    odd = small(flows=np.int64(3), noise=np.float32(0.5)).fit(table(), checkpoint=tmp_path / "c")
+    assert same(odd, small(noise=0.5).fit(table(), checkpoint=tmp_path / "c"))
 
 
 def test_settings_are_stored_untouched(flow: RealNVP) -> None:

@@ -107,6 +107,17 @@ def test_a_later_overflow_goes_back_at_half_the_learning_rate() -> None:
     assert (stopped, schedule.best) == ("epochs", 1)
 
 
+def test_what_has_ended_does_not_go_on(tmp_path: Path) -> None:
+    checkpoint = _checkpoint(tmp_path / "c")
+    for losses, end in (([3, math.nan], "overflow"), ([1, *[2] * 70], "early")):
+        validation = losses if end == "early" else None
+        for trainee in (Scripted(losses, validation), Scripted([0.5] * 200, [0.5] * 200)):
+            _, stopped = train(trainee, learning_rate=0.1, epochs=200, checkpoint=checkpoint)
+            assert (stopped, trainee.number) == (end, 1)
+        assert trainee.seen == []
+        checkpoint.path.unlink()
+
+
 def test_nothing_but_overflows_end_it() -> None:
     trainee = Scripted([3, math.nan])
     schedule, stopped = train(trainee, learning_rate=0.1, epochs=100)

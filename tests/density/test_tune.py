@@ -140,7 +140,9 @@ def test_a_training_that_overflows_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         quick()
 
 
-def test_an_interrupt_returns_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_returns_what_was_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     fits: list[int] = []
 
     def fit(self: RealNVP, table: Table) -> RealNVP:
@@ -150,8 +152,11 @@ def test_an_interrupt_returns_what_was_found(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(RealNVP, "fit", fit)
     monkeypatch.setattr(tune, "mean_log_joint", lambda *_: 1.0)
-    with pytest.warns(UserWarning, match=r"The search was interrupted after 2 of 3 trials"):
-        assert len(quick().trials) == 2
+    storage = tmp_path / "tune.db"
+    message = r"The search was interrupted after 2 of 3 trials: .* search again with '.*tune\.db'\."
+    with pytest.warns(UserWarning, match=message):
+        assert len(quick(storage=storage).trials) == 2
+    assert capfd.readouterr().err == ""  # no traceback of Optuna's
     with pytest.raises(KeyboardInterrupt):
         quick()
 
@@ -159,6 +164,27 @@ def test_an_interrupt_returns_what_was_found(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.usefixtures("by_noise")
 def test_a_time_limit() -> None:
     assert len(quick(time_limit=1e-9).trials) == 1
+
+
+def test_a_time_limit_cuts_no_trial_off(tmp_path: Path) -> None:
+    storage = tmp_path / "tune.db"
+    assert len(quick(trials=6, n_jobs=2, time_limit=1e-9, storage=storage).trials) == 1
+    study = optuna.load_study(study_name=tune.STUDY, storage=f"sqlite:///{storage}")
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE"]
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_a_search_that_goes_on_repeats_no_trial(tmp_path: Path) -> None:
+    """As when trial 0 was cut off while trial 1, in another process, came to its end."""
+    storage = tmp_path / "tune.db"
+    search = tune.Search(small(), 2, RealNVP(epochs=1), tune.SPACE, 0)
+    study = search.open(f"sqlite:///{storage}")
+    study.ask()
+    tune._run_one(search, study, 1)
+    trials = quick(trials=3, storage=storage).trials
+    assert len(trials) == 3
+    assert trials["noise"].nunique() == 3
+    assert (trials["noise"] == RealNVP().noise).sum() == 1  # the defaults are among them
 
 
 def test_trials_in_processes(tmp_path: Path) -> None:
@@ -194,6 +220,7 @@ def test_folds_are_even_in_every_class() -> None:
     [
         ({"trials": 0}, r"'trials' must be an integer of at least 1\. Got 0\."),
         ({"folds": 1}, r"'folds' must be an integer of at least 2\. Got 1\."),
+        ({"folds": 61}, r"'folds' must be at most 60, the rows\. Got 61\."),
         ({"epochs": 0}, "'epochs' must be"),
         ({"n_jobs": 0}, "'n_jobs' must be"),
         ({"time_limit": -1}, "'time_limit' must be"),
@@ -213,6 +240,19 @@ def test_what_is_no_storage_is_named(tmp_path: Path) -> None:
         quick(storage=tmp_path / "x")
 
 
+def test_a_question_mark_is_no_part_of_a_storage(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"'storage' must be a name without '\?'"):
+        quick(storage=tmp_path / "a?b.db")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("by_noise")
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    found = quick(epochs=np.int64(1), space={"hidden": (np.int64(1), np.int64(2))})
+    write_settings(tmp_path / "best.json", found)
+    assert read_settings(tmp_path / "best.json").epochs == 1
+
+
 def test_without_optuna_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingDependency) as error:
@@ -225,7 +265,10 @@ def test_settings_in_a_file(tmp_path: Path) -> None:
     found = quick()
     write_settings(tmp_path / "best.json", found)
     assert read_settings(tmp_path / "best.json").get_params() == found.best.get_params()
-    for content in ("", "[]", "{}", '{"settings": 3}', '{"settings": {"size": 3}}'):
+    for content in (
+        "", "[]", "{}", '{"settings": 3}', '{"settings": {"size": 3}}',
+        '{"density": "kde", "settings": {}}',
+    ):  # fmt: skip
         (tmp_path / "wrong.json").write_text(content)
         with pytest.raises(InvalidInput, match="must hold the settings of a realnvp"):
             read_settings(tmp_path / "wrong.json")

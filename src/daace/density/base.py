@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cached_property, wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,10 +27,30 @@ from daace.data.table import (
 from daace.exceptions import InvalidInput, NotFitted
 
 Pullback = Callable[[FloatArray], FloatArray]
+Density = TypeVar("Density", bound="ConditionalDensity")
+Arguments = ParamSpec("Arguments")
 
 #: Draws that describe a density, and their seed: the same for every density, on every machine.
 DRAWS = 10_000
 DRAWS_SEED = 20_250_615
+
+
+def all_or_nothing(
+    fit: Callable[Concatenate[Density, Arguments], Density],
+) -> Callable[Concatenate[Density, Arguments], Density]:
+    """Decorate `fit`: one that fails or is interrupted leaves the density as it was."""
+
+    @wraps(fit)
+    def whole(density: Density, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Density:
+        before = dict(density.__dict__)
+        try:
+            return fit(density, *args, **kwargs)
+        except BaseException:
+            density.__dict__.clear()
+            density.__dict__.update(before)
+            raise
+
+    return whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +112,8 @@ class ConditionalDensity(ABC):
 
     To write your own, set the attributes below in `fit` by `_learn_names`, write
     `log_joint_and_pullback` and `sample`, and end `fit` with `_describe_draws`. Everything else
-    (probabilities, gradients, planning, plots) follows. The densities of this package can also be
+    (probabilities, gradients, planning, plots) follows. With `all_or_nothing` above it, a `fit`
+    that fails changes nothing. The densities of this package can also be
     saved in a model file, by `kind`, `to_arrays` and `from_arrays`.
 
     Attributes:

@@ -13,13 +13,32 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from daace._files import write_atomically
+from daace._files import check_writable, write_atomically
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 
+#: Latest state, best state, and notes that fit into JSON.
+Snapshot: TypeAlias = tuple[Arrays, Arrays, dict[str, Any]]
+
 FORMAT = "daace-checkpoint-1"
+
+
+def fingerprint(X: FloatArray, y: IntArray, settings: Mapping[str, Any]) -> str:
+    """Return a text that is the same for the same rows and settings only.
+
+    Example:
+        >>> X, y = np.zeros((2, 1)), np.array([0, 1])
+        >>> fingerprint(X, y, {"flows": 3}) == fingerprint(X, y, {"flows": np.int64(3)})
+        True
+    """
+    text = json.dumps(dict(settings), sort_keys=True, default=np.generic.item)
+    digest = hashlib.sha256(text.encode())
+    digest.update(repr(X.shape).encode())
+    digest.update(np.ascontiguousarray(X).tobytes())
+    digest.update(np.ascontiguousarray(y, dtype=np.int64).tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +47,7 @@ class Checkpoint:
 
     Attributes:
         path: where it is.
-        fingerprint: of the training, see `Checkpoint.of`.
+        fingerprint: of the training.
     """
 
     path: Path
@@ -50,14 +69,12 @@ class Checkpoint:
 
         Raises:
             InvalidInput: the folder of the file does not exist.
+            OSError: the file cannot be written, as far as that can be foreseen.
         """
         if not Path(path).absolute().parent.is_dir():
             raise InvalidInput(f"'checkpoint' must be in a folder that exists. Got '{path}'.")
-        digest = hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode())
-        digest.update(repr(X.shape).encode())
-        digest.update(np.ascontiguousarray(X).tobytes())
-        digest.update(np.ascontiguousarray(y, dtype=np.int64).tobytes())
-        return cls(path=Path(path), fingerprint=digest.hexdigest())
+        check_writable(path)
+        return cls(path=Path(path), fingerprint=fingerprint(X, y, settings))
 
     def write(self, latest: Arrays, best: Arrays, notes: Mapping[str, Any]) -> None:
         """Replace the file as a whole: a reader sees the old one or the new one.
@@ -72,8 +89,8 @@ class Checkpoint:
         about = {"format": FORMAT, "fingerprint": self.fingerprint, "notes": json.dumps(notes)}
         write_atomically(self.path, save(arrays, metadata=about))
 
-    def read(self) -> tuple[Arrays, Arrays, dict[str, Any]] | None:
-        """Return latest state, best state and notes; None where there is no file yet.
+    def read(self) -> Snapshot | None:
+        """Return what was written; None where there is no file yet.
 
         Raises:
             InvalidInput: the file is no checkpoint, or that of another training.

@@ -17,7 +17,8 @@ BOUND = 2.0
 #: Numbers of one array worked on at once: 1 MB stays in the cache.
 BLOCK = 131_072
 
-#: Multiplications of a matrix product that OpenBLAS does without packing: a fifth faster.
+#: Multiplications of a matrix product that OpenBLAS does without packing, on some processors: a
+#: fifth faster; on others the size of a piece hardly matters.
 SMALL_PRODUCT = 1_000_000
 
 #: Columns that go through a network at once, at least: of fewer, the calls outweigh the work.
@@ -150,6 +151,7 @@ class CouplingFlow:
         result = np.empty((len(X), self.classes))
         size = len(self.orders) * (len(self.weights) - 1) * self.units + 24 * self.orders.size
         keep = size * self.classes * len(X) <= TAPE
+        X = X if keep else X.copy()  # read again by the pullback
         kept: list[tuple[slice, FloatArray | None, list[Step]]] = []
         for part in self._blocks(len(X), self.classes):
             steps: list[Step] = []

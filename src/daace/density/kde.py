@@ -10,7 +10,7 @@ import numpy as np
 from daace._checks import check_integer, check_number
 from daace._typing import FloatArray, Labels
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, Pullback, draw_classes
+from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
 from daace.exceptions import InvalidInput
 
 #: Kernels evaluated at once: 4 MB stay in the cache levels that matter.
@@ -55,6 +55,7 @@ class KernelDensity(ConditionalDensity):
         self.bandwidth = bandwidth
         self.max_rows_per_class = max_rows_per_class
 
+    @all_or_nothing
     def fit(self, table: Table) -> Self:
         """Keep the rows, standardised, and choose the bandwidth."""
         X, y = self._learn_names(table)

@@ -12,7 +12,7 @@ import pandas as pd
 from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray, IntArray, Labels
 from daace.data.table import Table, quote
-from daace.density.base import ConditionalDensity, Pullback, draw_classes
+from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
 from daace.density.gaussian import WhitenedGaussians
 from daace.density.structure import (
     VARIANCE_FLOOR,
@@ -75,6 +75,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         self.forced = tuple(forced)
         self.forbidden = tuple(forbidden)
 
+    @all_or_nothing
     def fit(self, table: Table) -> Self:
         """Learn structure and parameters.
 
@@ -92,6 +93,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         )
         return self._learn(stats, structure)
 
+    @all_or_nothing
     def fit_arcs(self, table: Table, arcs: Arcs) -> Self:
         """Learn the parameters only, for a given graph.
 
@@ -307,7 +309,7 @@ class LinearGaussianNetwork(ConditionalDensity):
             warnings.warn(
                 f"Nearly no variance is left in {quote(names)} given the class and other columns "
                 "(a copy or a sum of them, or constant in a class): consider dropping them.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

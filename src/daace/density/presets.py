@@ -54,7 +54,7 @@ def find_preset(name: str) -> Preset:
         >>> find_preset("phoneme").flows
         10
     """
-    known = ALIASES.get(name, name) if isinstance(name, str) else name
+    known = ALIASES.get(name, name) if isinstance(name, str) else ""
     if known not in PRESETS:
         raise InvalidInput(f"'name' must be one of {quote(PRESETS, limit=20)}. Got {name!r}.")
     return PRESETS[known]

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import BoolArray, FloatArray, IntArray, Labels
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, Pullback, draw_classes
+from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
 from daace.density.checkpoint import Arrays, Checkpoint
 from daace.density.coupling import BOUND, CouplingFlow
 from daace.density.presets import find_preset
@@ -29,6 +29,9 @@ VALIDATION = 0.1
 
 #: Initial weights are Xavier's normal ones, scaled: the paper's.
 INITIAL = 1 / 3
+
+#: A best loss above so many times that of a plain Gaussian is no model of the rows.
+ASTRAY = 2.0
 
 WARNED = {"interrupted": "was interrupted", "overflow": "overflowed again and again"}
 
@@ -127,6 +130,7 @@ class RealNVP(ConditionalDensity):
             **settings, epochs=epochs, early_stopping=False, time_limit=time_limit, seed=seed
         )
 
+    @all_or_nothing
     def fit(
         self,
         table: Table,
@@ -140,12 +144,17 @@ class RealNVP(ConditionalDensity):
             table: rows with their class.
             progress: show a bar with the loss on stderr, or a line a minute in a log.
             checkpoint: file to which the state is written now and then, and from which a stopped
-                training goes on, with the same result; more `epochs` may be asked for then.
+                training goes on, with the same result; more `epochs` may be asked for then. One
+                that has come further than `epochs` is taken as it is.
 
         Raises:
             MissingDependency: torch is not installed.
             InvalidInput: the training overflows whatever the initial weights, or the checkpoint
                 is that of another training.
+            KeyboardInterrupt: it came before the first epoch was over.
+
+        Warns:
+            UserWarning: the training was interrupted, overflowed again and again, or went astray.
         """
         import_torch()
         X, y = self._learn_names(table)
@@ -170,10 +179,18 @@ class RealNVP(ConditionalDensity):
             self._keep(np.log(counts / counts.sum()), flow, history_frame(schedule.history))
             self._describe_draws()
         if self.stopped_ in WARNED:
+            further = "" if checkpoint is None else f" To go on, fit again with '{checkpoint}'."
             warnings.warn(
                 f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + 1} of "
-                f"{self.epochs}: the best state so far is kept.",
-                stacklevel=2,
+                f"{self.epochs}: the best state so far is kept.{further}",
+                stacklevel=3,  # whoever called fit, past its decorator
+            )
+        plain = trainer.plain_loss()
+        if schedule.best > ASTRAY * plain:
+            warnings.warn(
+                f"The training went astray: its best loss is {schedule.best:.3g} nats per row, "
+                f"a plain Gaussian's {plain:.3g}. Lower 'learning_rate' ({self.learning_rate:g}).",
+                stacklevel=3,
             )
         return self
 
@@ -198,8 +215,9 @@ class RealNVP(ConditionalDensity):
         return self.flow_.inverse(noise, chosen), self.classes_[chosen]
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
-        # A loss that is missing or overflowed is NaN, which no model file holds.
-        history = self.history_.dropna(axis=1, how="all").dropna()
+        # No model file holds NaN: of a loss that is missing, or of an epoch that overflowed.
+        finite = self.history_.replace([np.inf, -np.inf], np.nan)
+        history = finite.dropna(axis=1, how="all").dropna()
         arrays = {
             "log_prior": self.log_prior_,
             "orders": self.flow_.orders.astype(np.float64),
@@ -320,6 +338,13 @@ class Trainer:
             return None
         with self.torch.no_grad():
             return float(self.loss(self.validation))
+
+    def plain_loss(self) -> float:
+        """Return the loss that a standard Gaussian has on the rows that count."""
+        counted = self.validation if len(self.validation) else self.rows
+        squares = float(counted[:, : self.n].double().square().sum()) / len(counted)
+        blur = 0.0 if len(self.validation) else self.n * self.settings.noise**2
+        return float(0.5 * (squares + blur + self.n * math.log(2 * math.pi)))
 
     def loss(self, rows: Any) -> Any:
         """Return the mean of -log p(x | y) over rows of features and one-hot class."""

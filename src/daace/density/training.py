@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol, get_args
@@ -13,7 +14,7 @@ import pandas as pd
 
 from daace._progress import Bar
 from daace._typing import FloatArray
-from daace.density.checkpoint import Arrays, Checkpoint
+from daace.density.checkpoint import Arrays, Checkpoint, Snapshot
 from daace.exceptions import InvalidInput
 
 #: Epochs without improvement, and by how much the learning rate then falls: the paper's.
@@ -25,9 +26,9 @@ WORSE = 15
 #: Epochs without improvement after which early stopping stops: two plateaus.
 PATIENCE = 60
 
-#: How often a training may begin again with smaller weights when its first epoch overflows, and
-#: how many later epochs in a row may overflow, each at half the learning rate of the one before.
-RESTARTS, OVERFLOWS = 8, 10
+#: How often the first epoch is tried, each time with smaller weights, when it overflows, and how
+#: many later epochs in a row may overflow, each at half the learning rate of the one before.
+ATTEMPTS, OVERFLOWS = 8, 10
 
 #: Seconds between two checkpoints.
 CHECKPOINT_SECONDS = 30.0
@@ -63,11 +64,6 @@ class Move(StrEnum):
     KEEP = "keep the state"
     GO_ON = "go on"
     REVERT = "revert to the best state"
-    STOP = "stop"
-    GIVE_UP = "give up"
-
-
-ENDS: dict[Move, Stopped] = {Move.STOP: "early", Move.GIVE_UP: "overflow"}
 
 
 @dataclass(kw_only=True)
@@ -102,6 +98,14 @@ class Schedule:
         """Epochs so far."""
         return len(self.history)
 
+    @property
+    def ended(self) -> Stopped | None:
+        """What the losses end the training for, if they do."""
+        if self.overflows >= OVERFLOWS:
+            return "overflow"
+        validated = self.epochs > 0 and not math.isnan(self.history[-1][2])
+        return "early" if validated and self.since_best >= PATIENCE else None
+
     def record(self, train_loss: float, validation_loss: float | None) -> Move:
         """Note the losses of an epoch, adapt the learning rate, and say what to do."""
         shown = math.nan if validation_loss is None else validation_loss
@@ -110,7 +114,7 @@ class Schedule:
         if not (math.isfinite(train_loss) and math.isfinite(loss)):
             self.overflows += 1
             self.learning_rate *= 0.5
-            return Move.GIVE_UP if self.overflows >= OVERFLOWS else Move.REVERT
+            return Move.REVERT
         self.overflows = 0
         if loss < self.best:
             self.best = loss
@@ -122,8 +126,6 @@ class Schedule:
         if self.since_decay >= PLATEAU:
             self.learning_rate *= DECAY
             self.since_decay = 0
-        if validation_loss is not None and self.since_best >= PATIENCE:
-            return Move.STOP
         if self.since_revert >= WORSE:
             self.since_revert = 0
             return Move.REVERT
@@ -147,7 +149,8 @@ def train(
         epochs: largest number of passes.
         time_limit: seconds after which no new epoch begins.
         progress: show a bar.
-        checkpoint: where to write the state to, and to go on from.
+        checkpoint: where to write the state to, and to go on from; where it cannot be written, a
+            warning says so, and training goes on without.
 
     Raises:
         InvalidInput: the first epoch overflows whatever the initial weights.
@@ -160,7 +163,7 @@ def train(
         state, best, notes = snapshot
         schedule = Schedule(**notes)
         trainee.restore(state)
-    stopped: Stopped = "epochs"
+    stopped: Stopped = schedule.ended or "epochs"  # a training that has ended stays as it is
     try:
         with Bar("Training", epochs, done=schedule.epochs, shown=progress) as bar:
             while schedule.epochs < epochs and stopped == "epochs":
@@ -171,37 +174,52 @@ def train(
                 move = schedule.record(*losses)
                 if move is Move.KEEP:
                     best = trainee.state()
-                elif move is not Move.GO_ON:
+                elif move is Move.REVERT:
                     trainee.restore(best)
-                    stopped = ENDS.get(move, stopped)
+                stopped = schedule.ended or stopped
                 bar.advance(f"loss {losses[0]:.3f}, best {schedule.best:.3f}")
                 if checkpoint is not None:
                     snapshot = trainee.state(), best, asdict(schedule)
                     if time.monotonic() - saved >= CHECKPOINT_SECONDS:
-                        checkpoint.write(*snapshot)
+                        checkpoint = _write(checkpoint, snapshot)
                         saved = time.monotonic()
     except KeyboardInterrupt:
         if not best:
             raise
         stopped = "interrupted"
     if checkpoint is not None and snapshot is not None:
-        checkpoint.write(*snapshot)
+        _write(checkpoint, snapshot)
     trainee.restore(best)
     return schedule, stopped
 
 
+def _write(checkpoint: Checkpoint, snapshot: Snapshot) -> Checkpoint | None:
+    """Write a checkpoint; return it if that went well."""
+    try:
+        checkpoint.write(*snapshot)
+    except OSError as error:
+        warnings.warn(
+            f"The checkpoint '{checkpoint.path}' could not be written: {error.strerror}. "
+            "The training goes on without.",
+            stacklevel=5,  # whoever called fit
+        )
+        return None
+    return checkpoint
+
+
 def _losses(trainee: Trainee, schedule: Schedule, *, first: bool) -> tuple[float, float | None]:
     """Make an epoch; if it is the first and overflows, make it again with smaller weights."""
-    for attempt in range(1, RESTARTS + 1):
+    for attempt in range(ATTEMPTS):
+        if attempt > 0:
+            trainee.begin(0.5**attempt)
         loss = trainee.epoch(schedule.epochs, schedule.learning_rate)
         validation = trainee.validate()
         counted = loss if validation is None else validation
         if not first or (math.isfinite(loss) and math.isfinite(counted)):
             return loss, validation
-        trainee.begin(0.5**attempt)
     raise InvalidInput(
         f"'learning_rate' must be small enough for this table. With {schedule.learning_rate:g} "
-        f"the first epoch overflowed {RESTARTS} times: lower it, or clip the table's outliers."
+        f"the first epoch overflowed {ATTEMPTS} times: lower it, or clip the table's outliers."
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from daace._progress import Bar
 from daace._typing import IntArray
 from daace.data.table import Standardizer, Table, quote
 from daace.density.base import ConditionalDensity
-from daace.density.checkpoint import Checkpoint
+from daace.density.checkpoint import fingerprint
 from daace.density.realnvp import RealNVP, import_torch
 from daace.exceptions import InvalidInput, MissingDependency
 
@@ -111,7 +113,7 @@ def tune_realnvp(
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     check_choice("progress", progress, (True, False))
-    began = time.monotonic()
+    deadline = math.inf if time_limit is None else time.time() + time_limit
     base = RealNVP(epochs=epochs, early_stopping=early_stopping, seed=seed)
     ranges = SPACE | check_space(space or {})
     search = Search(table, folds, base, ranges, seed)
@@ -121,18 +123,18 @@ def tune_realnvp(
         done = len(_finished(study))
         with Bar("Tuning", trials, done=done, shown=progress) as bar:
             try:
-                for _ in _run(search, study, place, range(done, trials), n_jobs):
+                numbers = _unused_numbers(study, trials - done)
+                for _ in _run(search, study, place, numbers, n_jobs, deadline):
                     finished = _finished(study)
                     bar.advance(_note(study), steps=len(finished) - done)
                     done = len(finished)
-                    if time_limit is not None and time.monotonic() - began >= time_limit:
-                        break
             except KeyboardInterrupt:
                 if not _scored(study):
                     raise
+                further = "" if storage is None else f" To go on, search again with '{storage}'."
                 warnings.warn(
                     f"The search was interrupted after {done} of {trials} trials: "
-                    "the best settings so far are returned.",
+                    f"the best settings so far are returned.{further}",
                     stacklevel=2,
                 )
         if not _scored(study):
@@ -178,7 +180,7 @@ class Search:
         optuna = import_optuna()
         settings = self.base.get_params() | {"folds": self.folds, "space": self.space}
         y = np.searchsorted(self.table.classes, self.table.y)
-        mark = Checkpoint.of("", self.table.X, y, settings).fingerprint
+        mark = fingerprint(self.table.X, y, settings)
         try:
             study = optuna.create_study(
                 storage=place,
@@ -213,8 +215,12 @@ class Search:
             for name, (low, high) in self.space.items()
         }
 
-    def score(self, trial: Any) -> float:
-        """Return the mean held-out log p(x, y) over the folds; give up early where it is low."""
+    def score(self, trial: Any, number: int) -> float:
+        """Return the mean held-out log p(x, y) over the folds; give up early where it is low.
+
+        The number, from which the seed comes, is kept with the trial.
+        """
+        trial.set_user_attr("number", number)
         settings = {
             name: trial.suggest_int(name, int(low), int(high))
             if name in WHOLE
@@ -275,7 +281,7 @@ def write_settings(path: str | os.PathLike[str], found: Tuning) -> None:
         "score": found.score,
         "trials": len(found.trials),
     }
-    write_atomically(path, json.dumps(content, indent=1) + "\n")
+    write_atomically(path, json.dumps(content, indent=1, default=np.generic.item) + "\n")
 
 
 def read_settings(path: str | os.PathLike[str]) -> RealNVP:
@@ -287,7 +293,10 @@ def read_settings(path: str | os.PathLike[str]) -> RealNVP:
     """
     data = Path(path).read_bytes()
     try:
-        settings = json.loads(data)["settings"]
+        content = json.loads(data)
+        settings = content["settings"]
+        if content.get("density", RealNVP.kind) != RealNVP.kind:
+            raise ValueError("these are the settings of another density")
         return RealNVP(**{str(name): value for name, value in settings.items()})
     except InvalidInput as error:
         raise InvalidInput(f"'{path}' holds wrong settings: {error}") from None
@@ -312,8 +321,10 @@ def spread_folds(table: Table, folds: int, *, rng: np.random.Generator) -> IntAr
     """Return the fold of each row: at random, each class spread evenly.
 
     Raises:
-        InvalidInput: a class has too few rows for that.
+        InvalidInput: the table, or a class, has too few rows for that.
     """
+    if folds > len(table):
+        raise InvalidInput(f"'folds' must be at most {len(table)}, the rows. Got {folds}.")
     fold_of = np.empty(len(table), dtype=np.intp)
     offset = 0  # so that the first folds do not get the remainder of every class
     for label in table.classes:
@@ -337,19 +348,33 @@ def import_optuna() -> Any:
     return optuna
 
 
+def _unused_numbers(study: Any, most: int) -> list[int]:
+    """Return numbers of new trials: the lowest that no finished trial has."""
+    used = {trial.user_attrs.get("number", trial.number) for trial in _finished(study)}
+    return list(islice((number for number in count() if number not in used), max(most, 0)))
+
+
 def _run(
-    search: Search, study: Any, place: str | None, numbers: range, n_jobs: int
+    search: Search,
+    study: Any,
+    place: str | None,
+    numbers: Sequence[int],
+    n_jobs: int,
+    deadline: float,
 ) -> Iterator[None]:
-    """Run trials one by one or in processes; yield after each."""
+    """Run trials one by one or in processes, the first in any case; yield after each."""
+    deadlines = [math.inf, *[deadline] * len(numbers)]
+    tasks = zip(numbers, deadlines, strict=False)
     if n_jobs == 1:
-        for number in numbers:
-            _run_one(search, study, number)
-            yield
+        for number, last in tasks:
+            if time.time() < last:
+                _run_one(search, study, number)
+                yield
         return
     from joblib import Parallel, delayed
 
     workers = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered")
-    yield from workers(delayed(_run_elsewhere)(search, place, number) for number in numbers)
+    yield from workers(delayed(_run_elsewhere)(search, place, *task) for task in tasks)
 
 
 def _run_one(search: Search, study: Any, number: int) -> None:
@@ -362,19 +387,20 @@ def _run_one(search: Search, study: Any, number: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that this sampler is experimental
             study.sampler = samplers.PartialFixedSampler(defaults, study.sampler)
-    study.optimize(search.score, n_trials=1)
+    study.optimize(lambda trial: search.score(trial, number), n_trials=1)
 
 
-def _run_elsewhere(search: Search, place: str, number: int) -> None:
-    with _quiet(import_optuna()):
-        _run_one(search, search.open(place), number)
+def _run_elsewhere(search: Search, place: str, number: int, deadline: float) -> None:
+    if time.time() < deadline:
+        with _quiet(import_optuna()):
+            _run_one(search, search.open(place), number)
 
 
 @contextmanager
 def _quiet(optuna: Any) -> Iterator[None]:
-    """Keep Optuna from a line per trial on stderr."""
+    """Keep Optuna from a line per trial on stderr, and from a traceback of an interrupt."""
     before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         yield
     finally:
@@ -384,6 +410,8 @@ def _quiet(optuna: Any) -> Iterator[None]:
 @contextmanager
 def _place(storage: str | os.PathLike[str] | None, n_jobs: int) -> Iterator[str | None]:
     """Give the address of the trials: a file, a temporary one for processes to share, or none."""
+    if storage is not None and "?" in os.fspath(storage):
+        raise InvalidInput(f"'storage' must be a name without '?'. Got '{storage}'.")
     if storage is not None:
         yield f"sqlite:///{Path(storage).resolve()}"
     elif n_jobs == 1:
