@@ -28,7 +28,15 @@ from daace.planners.base import (
 )
 from daace.planners.corridors import corridors, draw_graph, simplify, within
 from daace.planners.descent import ITERATIONS, MAX_NODES, Descent
-from daace.planners.seeds import GoalPoints, best_reached, goal_points, pull_back, spread_out
+from daace.planners.seeds import (
+    NEAREST,
+    NEAREST_AMONG_WALLS,
+    GoalPoints,
+    best_reached,
+    goal_points,
+    pull_back,
+    spread_out,
+)
 from daace.planners.tighten import tighten
 
 #: A doubled rule that disagrees by more than this asks for another solve on the doubled rule.
@@ -145,6 +153,9 @@ class Search:
         self.unit = roughness_unit(first, self.starts)
         tolerance = max(1e-5, 1e-2 * vertex_tolerance)
         self.descent = Descent.over(first, tolerance=tolerance, clock=clock)
+        density = self.landscape.density
+        # A third class can bridge the other two; straight lines do not see that.
+        self.walls = not density.gaussian_ or len(density.classes_) > 2
         self.given = routes
         self.routes: dict[int, list[FloatArray]] = {}
 
@@ -191,10 +202,11 @@ class Search:
 
     def _goals(self, waiting: list[int]) -> dict[int, GoalPoints]:
         """Return the goal points of each problem; what one has climbed to serves the others."""
+        nearest = NEAREST_AMONG_WALLS if self.walls else NEAREST
         goals: dict[int, GoalPoints] = {}
         beyond: FloatArray | None = None
         for i in waiting:
-            goals[i] = goal_points(self.problems[i], beyond=beyond)
+            goals[i] = goal_points(self.problems[i], nearest=nearest, beyond=beyond)
             if len(goals[i].inside):
                 beyond = goals[i].inside
         return goals
@@ -202,11 +214,11 @@ class Search:
     def _routes(self, i: int) -> list[FloatArray]:
         if self.given is not None:
             return self.given[i]
-        density = self.landscape.density
-        if density.gaussian_ and len(density.classes_) == 2:
-            return []  # a third class can bridge the other two; straight lines do not see that
+        if not self.walls:
+            return []
         problem = self.problems[i]
-        return corridors(problem, within(draw_graph(density), problem), ROUTES)
+        graph = within(draw_graph(self.landscape.density), problem)
+        return corridors(problem, graph, ROUTES)
 
     def _first(self, waiting: list[int], goals: dict[int, GoalPoints]) -> Candidates:
         edges = self._edges(waiting, goals)

@@ -10,8 +10,9 @@ from daace._typing import FloatArray
 from daace.landscape.problem import Problem
 from daace.planners.feasibility import INSIDE, climb, reach
 
-#: Goal points looked at per query. Cost is at least length, so the nearest are the likeliest.
-NEAREST = 100
+#: Goal points looked at per query: cost is at least length, so the nearest are the likeliest. Where
+#: there may be walls, more: a farther one may be reached over better ground.
+NEAREST, NEAREST_AMONG_WALLS = 100, 200
 
 #: Draws from which a goal that none of them meets is climbed to.
 CLIMBS = 4
