@@ -99,5 +99,5 @@ def test_what_is_read_is_not_written_to(tmp_path):
     link.symlink_to(source)
     check_writable(tmp_path / "c.csv", source, None)
     for path in (source, link, tmp_path / "." / "a.csv"):
-        with pytest.raises(InvalidInput, match=r"must not be written to, as it is read here"):
+        with pytest.raises(InvalidInput, match=r"must not be written to, as it is used here"):
             check_writable(path, None, source)

@@ -10,21 +10,21 @@ from pathlib import Path
 from daace.exceptions import InvalidInput
 
 
-def check_writable(path: str | os.PathLike[str], *read: str | os.PathLike[str] | None) -> None:
+def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] | None) -> None:
     """Raise the error that `write_atomically` would meet, as far as it can be foreseen.
 
     Args:
         path: what shall be written.
-        read: files that are read for it, and so must not be lost.
+        used: files that are read, or written too, and so must not be lost.
 
     Raises:
-        InvalidInput: the path is one of the files that are read.
+        InvalidInput: the path is one of the files that are used.
         OSError: the path is a folder, its folder is missing, or permission is.
     """
-    for source in read:
-        if source is not None and os.path.realpath(source) == os.path.realpath(path):
+    for other in used:
+        if other is not None and os.path.realpath(other) == os.path.realpath(path):
             raise InvalidInput(
-                f"'{os.fspath(path)}' must not be written to, as it is read here: "
+                f"'{os.fspath(path)}' must not be written to, as it is used here already: "
                 "choose another name for the result."
             )
     place = Path(os.path.realpath(path))

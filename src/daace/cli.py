@@ -483,11 +483,11 @@ def _deliver(explanation: Explanation, html: Path | None, json: str | None) -> N
         ) from None
 
 
-def _check_file(option: str, path: str | Path, *read: Path | None) -> None:
+def _check_file(option: str, path: str | Path, *used: Path | None) -> None:
     """Refuse what cannot be written to, or would be lost by it, before the work begins."""
     if str(path) in {"", "-"}:
         raise InvalidInput(f"'{option}' must name a file. Got '{path}'.")
-    check_writable(path, *read)
+    check_writable(path, *used)
 
 
 def _note(text: str) -> None:

@@ -152,7 +152,7 @@ def test_a_changed_file_does_not_go_on(simple, table, monkeypatch):
 
 def test_the_source_is_not_written_over(simple, table):
     before = table.read_bytes()
-    with pytest.raises(InvalidInput, match=r"data.csv' must not be written to, as it is read"):
+    with pytest.raises(InvalidInput, match=r"data.csv' must not be written to, as it is used"):
         simple.explain_file(table, table, target="well")
     assert table.read_bytes() == before
 

@@ -113,8 +113,8 @@ class ConditionalDensity(ABC):
     To write your own, set the attributes below in `fit` by `_learn_names`, write
     `log_joint_and_pullback` and `sample`, and end `fit` with `_describe_draws`. Everything else
     (probabilities, gradients, planning, plots) follows. With `all_or_nothing` above it, a `fit`
-    that fails changes nothing. The densities of this package can also be
-    saved in a model file, by `kind`, `to_arrays` and `from_arrays`.
+    that fails changes nothing. The densities of this package can also be saved in a model file,
+    by `kind`, `to_arrays` and `from_arrays`.
 
     Attributes:
         classes_: class labels, in the order of the columns of `log_joint`.

@@ -179,7 +179,8 @@ class RealNVP(ConditionalDensity):
             self._keep(np.log(counts / counts.sum()), flow, history_frame(schedule.history))
             self._describe_draws()
         if self.stopped_ in WARNED:
-            further = "" if checkpoint is None else f" To go on, fit again with '{checkpoint}'."
+            resumes = checkpoint is not None and self.stopped_ == "interrupted"
+            further = f" To go on, fit again with '{checkpoint}'." if resumes else ""
             warnings.warn(
                 f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + 1} of "
                 f"{self.epochs}: the best state so far is kept.{further}",
