@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -141,8 +142,10 @@ def test_a_training_that_overflows_is_given_up(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_interrupt_returns_what_was_found(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    optuna_logger = logging.getLogger("optuna")
+    monkeypatch.setattr(optuna_logger, "handlers", [caplog.handler])
     fits: list[int] = []
 
     def fit(self: RealNVP, table: Table) -> RealNVP:
@@ -156,7 +159,7 @@ def test_an_interrupt_returns_what_was_found(
     message = r"The search was interrupted after 2 of 3 trials: .* search again with '.*tune\.db'\."
     with pytest.warns(UserWarning, match=message):
         assert len(quick(storage=storage).trials) == 2
-    assert capfd.readouterr().err == ""  # no traceback of Optuna's
+    assert caplog.records == []  # no traceback of Optuna's
     with pytest.raises(KeyboardInterrupt):
         quick()
 
