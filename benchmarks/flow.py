@@ -1,8 +1,9 @@
 """RealNVP: speed against torch and zuko, likelihood against the KDE, the network and the truth.
 
-`rows()` measures speed in a minute; `python -m benchmarks.flow OUTPUT --speed 9` does so in nine
-fresh processes, because zuko's time hangs on how the memory of its process happens to be laid out,
-and writes OUTPUT/speed.csv. The likelihoods need hours of training:
+`rows()` measures speed in a minute, with flows as they are before training; `python -m
+benchmarks.flow OUTPUT --speed 9` does so in nine fresh processes, because zuko's time hangs on how
+the memory of its process happens to be laid out, for trained flows too (half an hour once, kept in
+OUTPUT), and writes OUTPUT/speed.csv. The likelihoods need hours of training:
 `python -m benchmarks.flow OUTPUT` appends one line per training to OUTPUT/likelihood-500.csv, skips
 what stands there, and goes on with a training that was stopped; `--epochs 50` for a first look.
 `--tune SECONDS` searches settings for EQI instead, on the counties that are not held out; its
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,27 +38,48 @@ from daace.density.realnvp import RealNVP, Trainer
 from daace.density.tune import tune_realnvp, write_settings
 from daace.eqi.data import read_counties
 from daace.eqi.model import HELD_OUT, SPLIT_SEED, eqi_flow
+from daace.explain.explainer import Explainer
+from daace.explain.model_file import load
 
 # Speed --------------------------------------------------------------------------------------------
 
 
 class Size(NamedTuple):
-    """A flow, and the rows of one of its training batches."""
+    """Settings of a flow, and the table of two classes that it is trained on."""
 
     name: str
+    settings: str
+    table: str
     features: int
-    classes: int
-    flows: int
-    layers: int
-    hidden: int
-    batch: int
 
 
 SIZES = (
-    Size("default, 5 features", 5, 2, 7, 3, 6, 400),
-    Size("preset phoneme", 5, 2, 10, 4, 8, 400),
-    Size("preset MagicTelescope", 10, 2, 10, 4, 5, 400),
+    Size("default, 5 features", "default", "phoneme", 5),
+    Size("preset phoneme", "preset", "phoneme", 5),
+    Size("preset MagicTelescope", "preset", "MagicTelescope", 10),
 )
+
+CLASSES, BATCH = 2, 400
+
+
+def untrained(size: Size) -> tuple[RealNVP, Table]:
+    """Return a flow after one epoch, which uses all its units, and the rows of thirty batches."""
+    rng = np.random.default_rng(0)
+    mixture = random_mixture(size.features, classes=CLASSES, rng=rng)
+    table = draw_table(mixture, 30 * BATCH, rng=rng)
+    return flow_of(Task(size.table, "original", size.settings), 1).fit(table), table
+
+
+def trained(size: Size, folder: Path) -> RealNVP:
+    """Return the flow that all rows of the table give in 500 epochs; it is kept in the folder."""
+    path = folder / f"{size.settings}-{size.table}.daace"
+    if not path.exists():
+        task = Task(size.table, "original", size.settings)
+        density = flow_of(task, 500).fit(prepare(task)[0], progress=True)
+        Explainer(density).save(path)
+    density = load(path).density
+    assert isinstance(density, RealNVP)
+    return density
 
 
 def cpu_seconds(works: list[Callable[[], object]], *, repeats: int) -> list[float]:
@@ -73,35 +95,28 @@ def cpu_seconds(works: list[Callable[[], object]], *, repeats: int) -> list[floa
     return [float(median) for median in np.median(times, axis=0)]
 
 
-def speed(size: Size, *, repeats: int) -> list[Row]:
-    """Compare log p of 20 and 2000 rows under all classes, its gradient, and a training step."""
-    import torch
+def peer_of(density: RealNVP) -> Any:
+    """Return zuko's flow of the same size, as it is before training."""
     import zuko
 
-    torch.set_num_threads(1)
-    rng = np.random.default_rng(0)
-    table = draw_table(
-        random_mixture(size.features, classes=size.classes, rng=rng),
-        30 * size.batch,
-        rng=rng,
-    )
-    settings = {"flows": size.flows, "layers": size.layers, "hidden": size.hidden}
-    density = RealNVP(**settings, epochs=1).fit(table)  # type: ignore[arg-type]
-    units = [size.hidden * size.features] * size.layers
-    peers = {
-        kind: zuko.flows.RealNVP(
-            size.features, size.classes, transforms=size.flows, hidden_features=units
-        ).to(kind)
-        for kind in (torch.float64, torch.float32)
-    }
+    n = len(density.features_)
+    units = [density.hidden * n] * density.layers
+    return zuko.flows.RealNVP(n, CLASSES, transforms=density.flows, hidden_features=units)
+
+
+def speed(name: str, density: RealNVP, *, repeats: int) -> list[Row]:
+    """Compare log p of 20 and 2000 rows under all classes, and its gradient."""
+    import torch
+
+    peers = {kind: peer_of(density).to(kind) for kind in (torch.float64, torch.float32)}
     lines = []
     for count in (20, 2000):
-        X, _ = density.sample(count, rng=rng)
-        W = np.ones((count, size.classes))
+        X, _ = density.sample(count, rng=np.random.default_rng(0))
+        W = np.ones((count, CLASSES))
 
         def zuko_log_prob(kind: torch.dtype, X: FloatArray = X) -> Callable[[], object]:
-            x = torch.from_numpy(X).to(kind).repeat(size.classes, 1)
-            context = torch.eye(size.classes, dtype=kind).repeat_interleave(len(X), 0)
+            x = torch.from_numpy(X).to(kind).repeat(CLASSES, 1)
+            context = torch.eye(CLASSES, dtype=kind).repeat_interleave(len(X), 0)
 
             def work() -> object:
                 with torch.no_grad():
@@ -111,8 +126,8 @@ def speed(size: Size, *, repeats: int) -> list[Row]:
 
         def zuko_gradient(X: FloatArray = X) -> object:
             x = torch.from_numpy(X).requires_grad_()
-            context = torch.eye(size.classes, dtype=x.dtype).repeat_interleave(len(X), 0)
-            peers[torch.float64](context).log_prob(x.repeat(size.classes, 1)).sum().backward()
+            context = torch.eye(CLASSES, dtype=x.dtype).repeat_interleave(len(X), 0)
+            peers[torch.float64](context).log_prob(x.repeat(CLASSES, 1)).sum().backward()
             return x.grad
 
         times = cpu_seconds(
@@ -125,40 +140,36 @@ def speed(size: Size, *, repeats: int) -> list[Row]:
             ],
             repeats=repeats * (10 if count == 20 else 1),
         )
-        what = f"{size.name}: log_joint of {count} rows"
+        what = f"{name}: log_joint of {count} rows"
         lines += [
             row(f"{what}, zuko in float64", times[0], times[1]),
             row(f"{what}, zuko in float32", times[0], times[2]),
-            row(f"{size.name}: with gradient, {count} rows, zuko in float64", times[3], times[4]),
+            row(f"{name}: with gradient, {count} rows, zuko in float64", times[3], times[4]),
         ]
-    return [*lines, training_step(size, density, table, repeats=repeats)]
+    return lines
 
 
-def training_step(size: Size, density: RealNVP, table: Table, *, repeats: int) -> Row:
+def training_step(name: str, density: RealNVP, table: Table, *, repeats: int) -> Row:
     """Compare one epoch of 30 steps: noise, loss, gradient, Adam; both in float32."""
     import torch
-    import zuko
 
     X = density.to_model(table.to_frame())
     y = np.searchsorted(density.classes_, table.y)
     rng = np.random.default_rng(0)
     everyone = np.zeros(len(y), dtype=bool)
     trainer = Trainer(density, X, y, everyone, density.flow_.orders, rng)
-    units = [size.hidden * size.features] * size.layers
-    peer = zuko.flows.RealNVP(
-        size.features, size.classes, transforms=size.flows, hidden_features=units
-    )
+    peer = peer_of(density)
     adam = torch.optim.Adam(
         peer.parameters(), lr=1e-3, weight_decay=density.weight_decay, fused=True
     )
     x = torch.from_numpy(X.astype(np.float32))
-    context = torch.eye(size.classes)[torch.from_numpy(y)]
+    context = torch.eye(CLASSES)[torch.from_numpy(y)]
 
     def zuko_epoch() -> None:
         order = torch.randperm(len(x))
         for batch in order.tensor_split(30):
             adam.zero_grad()
-            noisy = x[batch] + density.noise * torch.randn(len(batch), size.features)
+            noisy = x[batch] + density.noise * torch.randn(len(batch), X.shape[1])
             loss = -peer(context[batch]).log_prob(noisy).mean()
             loss.backward()
             adam.step()
@@ -166,21 +177,38 @@ def training_step(size: Size, density: RealNVP, table: Table, *, repeats: int) -
     ours, theirs = cpu_seconds(
         [lambda: trainer.epoch(0, 1e-3), zuko_epoch], repeats=max(3, repeats // 4)
     )
-    return row(f"{size.name}: training step of {size.batch} rows", ours / 30, theirs / 30)
+    return row(f"{name}: training step of {BATCH} rows", ours / 30, theirs / 30)
 
 
-def rows(*, full: bool = False) -> list[Row]:
-    """Return the table of speeds; `full` repeats more often and adds sizes."""
+def rows(*, full: bool = False, folder: Path | None = None) -> list[Row]:
+    """Return the table of speeds.
+
+    Args:
+        full: repeat more often, add a size.
+        folder: where trained flows are; None measures only untrained ones.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    repeats, lines = 40 if full else 12, []
     with threadpool_limits(1):
-        sizes = SIZES if full else SIZES[:2]
-        return [line for size in sizes for line in speed(size, repeats=40 if full else 12)]
+        for size in SIZES if full else SIZES[:2]:
+            density, table = untrained(size)
+            lines += speed(f"{size.name}, untrained", density, repeats=repeats)
+            if folder is not None:
+                lines += speed(f"{size.name}, trained", trained(size, folder), repeats=repeats)
+            lines.append(training_step(size.name, density, table, repeats=repeats))
+    return lines
 
 
-def fresh_rows(processes: int) -> pd.DataFrame:
+def fresh_rows(processes: int, folder: Path) -> pd.DataFrame:
     """Return the median, lowest and highest ratio over several processes, one after the other."""
+    for size in SIZES:
+        widths = trained(size, folder).flow_.widths
+        print(f"{size.name}, trained: {widths.mean():.1f} units matter in a hidden layer")
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:
-        tasks = [pool.submit(rows, full=True) for _ in range(processes)]
+        tasks = [pool.submit(rows, full=True, folder=folder) for _ in range(processes)]
         lines = pd.concat([pd.DataFrame(task.result()) for task in tasks])
     return lines.groupby("what", sort=False)["ratio"].agg(["median", "min", "max"])
 
@@ -318,7 +346,7 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / f"likelihood-{options.epochs}.csv"
     if options.speed is not None:
-        found = fresh_rows(options.speed)
+        found = fresh_rows(options.speed, options.output)
         found.to_csv(options.output / "speed.csv")
         print(found.round(2).to_string())
         return

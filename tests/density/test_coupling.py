@@ -11,19 +11,34 @@ from daace.density.coupling import BOUND, CouplingFlow
 
 
 def random_flow(
-    n: int, *, classes: int = 3, flows: int = 5, layers: int = 2, units: int = 12, seed: int = 0
+    n: int,
+    *,
+    classes: int = 3,
+    flows: int = 5,
+    layers: int = 2,
+    units: int = 12,
+    seed: int = 0,
+    decayed: bool = False,
 ) -> CouplingFlow:
-    """A flow with weights as large as after a training."""
+    """A flow with weights as large as after a training.
+
+    With `decayed`, weight decay has done away with some units of each network, another number in
+    each layer, and with all of the second network.
+    """
     rng = np.random.default_rng(seed)
     kept = n // 2
     widths = [kept + classes, *[units] * layers, 2 * (n - kept)]
     shapes = [(flows, out, into) for into, out in pairwise(widths)]
-    return CouplingFlow(
-        np.stack([rng.permutation(n) for _ in range(flows)]),
-        tuple(rng.normal(size=shape) / np.sqrt(shape[2]) for shape in shapes),
-        tuple(0.3 * rng.normal(size=shape[:2]) for shape in shapes),
-        classes,
-    )
+    orders = np.stack([rng.permutation(n) for _ in range(flows)])
+    weights = tuple(rng.normal(size=shape) / np.sqrt(shape[2]) for shape in shapes)
+    biases = tuple(0.3 * rng.normal(size=shape[:2]) for shape in shapes)
+    if decayed:
+        for j, (before, after) in enumerate(pairwise(weights)):
+            for flow in range(flows):
+                gone = range(units) if flow == 1 else rng.permutation(units)[: 2 + j + flow]
+                before[flow, gone] *= 1e-8
+                after[flow][:, gone] *= 1e-8
+    return CouplingFlow(orders, weights, biases, classes)
 
 
 def slow_log_density(flow: CouplingFlow, x: FloatArray, k: int) -> tuple[FloatArray, float]:
@@ -48,9 +63,10 @@ def rows(n: int, count: int = 30) -> FloatArray:
     return np.random.default_rng(5).normal(size=(count, n))
 
 
+@pytest.mark.parametrize("decayed", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7])
-def test_it_is_the_formula(n: int) -> None:
-    flow = random_flow(n)
+def test_it_is_the_formula(n: int, decayed: bool) -> None:
+    flow = random_flow(n, decayed=decayed)
     X = rows(n, 8)
     log_density = flow.log_density(X)
     for i, x in enumerate(X):
@@ -84,9 +100,18 @@ def test_the_log_determinant_is_that_of_the_jacobian(n: int) -> None:
         assert flow.log_density(x[None])[0, k] == pytest.approx(normal + log_det, abs=1e-6)
 
 
+def test_units_that_cannot_matter_are_left_out() -> None:
+    assert random_flow(6).widths.tolist() == [[12, 12]] * 5
+    decayed = random_flow(6, decayed=True)
+    assert decayed.widths.tolist() == [[10, 9], [0, 0], [8, 7], [7, 6], [6, 5]]
+    assert decayed.units == 12
+    assert decayed.weights[0].shape == (5, 12, 6)  # a model file holds them all
+
+
+@pytest.mark.parametrize("decayed", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
-def test_the_pullback_is_the_finite_difference(n: int) -> None:
-    flow = random_flow(n)
+def test_the_pullback_is_the_finite_difference(n: int, decayed: bool) -> None:
+    flow = random_flow(n, decayed=decayed)
     X, step = rows(n), 1e-6
     W = np.random.default_rng(7).normal(size=(len(X), 3))
     log_density, pullback = flow.log_density_and_pullback(X)
@@ -102,11 +127,12 @@ def test_the_pullback_is_the_finite_difference(n: int) -> None:
     assert pullback(W) == pytest.approx(difference, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("decayed", [False, True])
 @pytest.mark.parametrize("fewest", [256, 400])  # with 400 the network counts as too wide
 def test_blocks_and_a_tape_too_long_to_keep_change_nothing(
-    monkeypatch: pytest.MonkeyPatch, fewest: int
+    monkeypatch: pytest.MonkeyPatch, fewest: int, decayed: bool
 ) -> None:
-    flow = random_flow(6)
+    flow = random_flow(6, decayed=decayed)
     X = rows(6, 700)
     W = np.random.default_rng(8).normal(size=(len(X), 3))
     monkeypatch.setattr(coupling, "BLOCK", 6 * 3 * 300)  # blocks of 300 rows, 900 columns
@@ -140,9 +166,10 @@ def test_nothing_overflows() -> None:
         assert np.isfinite(pullback(np.ones_like(log_density))).all()
 
 
-def test_agrees_with_torch() -> None:
+@pytest.mark.parametrize("decayed", [False, True])
+def test_agrees_with_torch(decayed: bool) -> None:
     torch = pytest.importorskip("torch", reason="the oracle is torch's autograd")
-    flow = random_flow(7, flows=6, layers=3, units=20)
+    flow = random_flow(7, flows=6, layers=3, units=20, decayed=decayed)
     X = rows(7)
     W = np.random.default_rng(9).normal(size=(len(X), 3))
     kept = flow.features // 2

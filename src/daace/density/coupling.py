@@ -10,6 +10,7 @@ import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace.density.base import Pullback
+from daace.density.trimming import trim
 
 #: Bound of s: a layer stretches a feature at most e^2-fold, so that no input overflows.
 BOUND = 2.0
@@ -37,14 +38,22 @@ class Step(NamedTuple):
     active: list[list[BoolArray]]  # of each piece and hidden layer
 
 
-class Piece(NamedTuple):
-    """Columns that go through a network at once, and room for its hidden layers, in turns.
+class Network(NamedTuple):
+    """One layer's network without the units that cannot matter, as the evaluation takes it.
 
-    The views exist once: with few rows, to make them again would take longer than to use them.
+    A bias is the weight of a constant 1, which stands first: one product does all. The first map
+    has none: the one-hot class, which sums to 1, takes its place.
     """
 
+    maps: list[FloatArray]  # of a constant network r and t, one below the other
+    back: list[FloatArray]  # weights alone, and of the first those of a
+
+
+class Piece(NamedTuple):
+    """Columns that go through a network at once, and room for its hidden layers, in turns."""
+
     inputs: FloatArray
-    hidden: tuple[tuple[FloatArray, FloatArray], ...]  # with and without the constant 1, for biases
+    hidden: tuple[FloatArray, FloatArray]  # the first line is the constant 1, for biases
     zeros: FloatArray  # numpy's maximum of two arrays is 2.5 times as fast as that with a number
     out: FloatArray
 
@@ -66,8 +75,9 @@ class CouplingFlow:
         z_b = e^s x_b + t,   (r, t) = network_l(a, one-hot y),   s = r / (1 + |r| / 2)
 
     so `log p(x | y) = log N(f(x | y); 0, I) + sum of all s`. Its inverse is as cheap:
-    `x_b = (z_b - t) e^-s`. The networks have ReLU units. Inside, arrays have one line per feature
-    and one column per row of data: to part the features is then to copy lines.
+    `x_b = (z_b - t) e^-s`. The networks have ReLU units; those that cannot matter are kept here but
+    left out of all work, see `trim`. Inside, arrays have one line per feature and one column per
+    row of data: to part the features is then to copy lines.
 
     Attributes:
         orders: order of the features in each layer, first a, then b, shape `(flows, n)`.
@@ -96,7 +106,8 @@ class CouplingFlow:
     biases: tuple[FloatArray, ...]
     classes: int
     _parts: list[tuple[IntArray, IntArray]] = field(init=False, repr=False)
-    _maps: list[list[FloatArray]] = field(init=False, repr=False)
+    _networks: list[Network] = field(init=False, repr=False)
+    _widest: int = field(init=False, repr=False)  # hidden layer
 
     def __post_init__(self) -> None:
         if self.orders.ndim != 2 or any(weight.ndim != 3 for weight in self.weights):
@@ -113,13 +124,22 @@ class CouplingFlow:
                 )
         if depth < 2 or (np.sort(self.orders, axis=1) != np.arange(n)).any():
             raise ValueError("a network has no hidden layer, or an order of features is none")
-        # A bias is the weight of a constant 1: one product does all. The one-hot class sums to 1.
-        first = self.weights[0].copy()
-        first[:, :, kept:] += self.biases[0][:, :, None]
-        others = zip(self.weights[1:], self.biases[1:], strict=True)
-        maps = [first, *(np.concatenate([w, b[:, :, None]], axis=2) for w, b in others)]
-        object.__setattr__(self, "_maps", [[m[flow] for m in maps] for flow in range(flows)])
+        networks = [self._network_of(flow) for flow in range(flows)]
+        object.__setattr__(self, "_networks", networks)
+        object.__setattr__(self, "_widest", max(1, int(self.widths.max())))
         object.__setattr__(self, "_parts", [(order[:kept], order[kept:]) for order in self.orders])
+
+    def _network_of(self, flow: int) -> Network:
+        """Return a layer's network, trimmed."""
+        weights, biases = trim([w[flow] for w in self.weights], [b[flow] for b in self.biases])
+        if len(weights) == 1:
+            return Network([biases[0][:, None]], [])
+        kept = self.features // 2
+        first = weights[0].copy()
+        first[:, kept:] += biases[0][:, None]
+        others = zip(weights[1:], biases[1:], strict=True)
+        maps = [first, *(np.concatenate([b[:, None], w], axis=1) for w, b in others)]
+        return Network(maps, [weights[0][:, :kept], *weights[1:]])
 
     @property
     def features(self) -> int:
@@ -130,6 +150,13 @@ class CouplingFlow:
     def units(self) -> int:
         """How many units a hidden layer has."""
         return int(self.weights[0].shape[1])
+
+    @property
+    def widths(self) -> IntArray:
+        """How many units of each layer's networks matter, shape `(flows, hidden layers)`."""
+        hidden = len(self.weights) - 1
+        widths = [[len(m) for m in net.maps[:-1]] or [0] * hidden for net in self._networks]
+        return np.array(widths, dtype=np.intp)
 
     def forward(self, X: FloatArray, y: IntArray) -> FloatArray:
         """Return z = f(x | y) of each row, given its class index."""
@@ -149,7 +176,7 @@ class CouplingFlow:
     def log_density_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x | y) and its pullback, the gradient of `sum_k W[i, k] L[i, k]`."""
         result = np.empty((len(X), self.classes))
-        size = len(self.orders) * (len(self.weights) - 1) * self.units + 24 * self.orders.size
+        size = int(self.widths.sum()) + 24 * self.orders.size
         keep = size * self.classes * len(X) <= TAPE
         X = X if keep else X.copy()  # read again by the pullback
         kept: list[tuple[slice, FloatArray | None, list[Step]]] = []
@@ -176,9 +203,9 @@ class CouplingFlow:
 
     def _pieces(self, columns: int) -> list[slice]:
         """Part the columns of a block: small products, or in wide networks large arrays."""
-        most = SMALL_PRODUCT // (self.units * (self.units + 1))
+        most = SMALL_PRODUCT // (self._widest * (self._widest + 1))
         if most < FEWEST_COLUMNS:
-            most = max(FEWEST_COLUMNS, BLOCK // self.units)
+            most = max(FEWEST_COLUMNS, BLOCK // self._widest)
         step = -(-columns // -(-columns // most))  # as even as can be
         return [slice(begin, begin + step) for begin in range(0, columns, step)]
 
@@ -220,14 +247,16 @@ class CouplingFlow:
             g_raw += w
             g_raw *= slope
             g_out[len(b) :] = g_b
-            g_a = np.empty((len(a), len(w)))
-            for piece, layers in zip(pieces, active, strict=True):
-                g_h = g_out[:, piece]
-                for weight, on in zip(reversed(self.weights[1:]), reversed(layers), strict=True):
-                    g_h = weight[flow].T @ g_h
-                    g_h *= on
-                np.matmul(self.weights[0][flow, :, : len(a)].T, g_h, out=g_a[:, piece])
-            g[a] += g_a
+            if active:  # of a constant network, a does not matter
+                first, *others = self._networks[flow].back
+                g_a = np.empty((len(a), len(w)))
+                for piece, layers in zip(pieces, active, strict=True):
+                    g_h = g_out[:, piece]
+                    for weight, on in zip(reversed(others), reversed(layers), strict=True):
+                        g_h = weight.T @ g_h
+                        g_h *= on
+                    np.matmul(first.T, g_h, out=g_a[:, piece])
+                g[a] += g_a
             g_b *= stretch
             g[b] = g_b
         gradient: FloatArray = g.reshape(len(g), self.classes, -1).sum(axis=1).T
@@ -259,25 +288,27 @@ class CouplingFlow:
         for piece in self._pieces(columns):
             width = inputs[:, piece].shape[1]
             if not pieces or width < pieces[0].zeros.shape[1]:
-                both = np.empty((2, self.units + 1, width))
-                both[:, -1] = 1.0
-                hidden = tuple((h, h[:-1]) for h in both)
-                zeros = np.zeros((self.units, width))
-            pieces.append(Piece(inputs[:, piece], hidden, zeros, out[:, piece]))
+                both = np.empty((2, self._widest + 1, width))
+                both[:, 0] = 1.0
+                zeros = np.zeros((self._widest, width))
+            pieces.append(Piece(inputs[:, piece], (both[0], both[1]), zeros, out[:, piece]))
         return Workspace(inputs[:kept], out, pieces)
 
     def _network(
         self, flow: int, x: FloatArray, space: Workspace, active: list[list[BoolArray]] | None
     ) -> None:
         """Write r and t, one below the other, to `space.out`; append which units are active."""
-        *maps, last = self._maps[flow]
+        *maps, last = self._networks[flow].maps
+        if not maps:
+            space.out[:] = last
+            return
         x.take(self._parts[flow][0], axis=0, out=space.a, mode="clip")  # 'raise' takes a detour
         for values, hidden, zeros, out in space.pieces:
             on: list[BoolArray] = []
             for j, weight in enumerate(maps):
-                extended, h = hidden[j % 2]
-                np.matmul(weight, values, out=h)
-                np.maximum(h, zeros, out=h)
+                extended = hidden[j % 2][: len(weight) + 1]
+                h = np.matmul(weight, values, out=extended[1:])
+                np.maximum(h, zeros[: len(weight)], out=h)
                 if active is not None:
                     on.append(h > 0)
                 values = extended
