@@ -36,8 +36,8 @@ def random_flow(
         for j, (before, after) in enumerate(pairwise(weights)):
             for flow in range(flows):
                 gone = range(units) if flow == 1 else rng.permutation(units)[: 2 + j + flow]
-                before[flow, gone] *= 1e-8
-                after[flow][:, gone] *= 1e-8
+                before[flow, gone] *= 1e-9
+                after[flow][:, gone] *= 1e-9
     return CouplingFlow(orders, weights, biases, classes)
 
 
@@ -106,6 +106,24 @@ def test_units_that_cannot_matter_are_left_out() -> None:
     assert decayed.widths.tolist() == [[10, 9], [0, 0], [8, 7], [7, 6], [6, 5]]
     assert decayed.units == 12
     assert decayed.weights[0].shape == (5, 12, 6)  # a model file holds them all
+
+
+def test_of_networks_without_weights_an_affine_map_is_left() -> None:
+    flow = random_flow(4)
+    biases = tuple(np.zeros_like(bias) for bias in flow.biases)
+    biases[-1][:, :2] = 0.5  # r of two features that each layer maps
+    nothing = tuple(np.zeros_like(weight) for weight in flow.weights)
+    constant = CouplingFlow(flow.orders, nothing, biases, 3)
+    assert not constant.widths.any()
+    X = rows(4)
+    W = np.random.default_rng(7).normal(size=(len(X), 3))
+    log_density, pullback = constant.log_density_and_pullback(X)
+    stretch = np.exp(0.4 * np.bincount(flow.orders[:, 2:].ravel(), minlength=4))
+    expected = (
+        -0.5 * ((X * stretch) ** 2).sum(axis=1) + np.log(stretch).sum() - 2 * np.log(2 * np.pi)
+    )
+    assert log_density == pytest.approx(np.tile(expected[:, None], 3), rel=1e-12)
+    assert pullback(W) == pytest.approx(-X * stretch**2 * W.sum(axis=1)[:, None], rel=1e-12)
 
 
 @pytest.mark.parametrize("decayed", [False, True])

@@ -38,7 +38,7 @@ def test_a_network_of_which_every_unit_matters_stays_as_it_is() -> None:
         assert np.array_equal(before, after)
 
 
-@pytest.mark.parametrize(("into", "out"), [(1e-7, 1e-7), (0.0, 1.0), (1.0, 0.0), (1e-14, 1.0)])
+@pytest.mark.parametrize(("into", "out"), [(1e-9, 1e-9), (0.0, 1.0), (1.0, 0.0), (1e-18, 1.0)])
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_what_is_left_computes_the_same_however_far_away(
     layer: int, into: float, out: float
@@ -74,6 +74,37 @@ def test_a_network_that_forgot_its_inputs_is_a_constant(layer: int) -> None:
     assert weight.shape == (2, 0)
     X = np.random.default_rng(1).normal(size=(10, 4))
     assert evaluate(weights, biases, X) == pytest.approx(np.tile(constant, (10, 1)), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("maps", "widths"),
+    [
+        (([[1.0, -1.0]], [[1.0]]), [1, 1]),  # weights that cancel out reach all the same
+        (([[1.0]], [[1.0], [-1.0]]), [1, 2]),
+        (([[1e-6]], [[1e-6]], [[1e-6]]), [1]),  # small steps multiply
+        (([[1e-5]], [[1e-5]], [[1e-5]]), [1, 1, 1]),
+        (([[1e-8]], [[0.9e-8]]), [1]),  # just below and just above
+        (([[1e-8]], [[1.1e-8]]), [1, 1]),
+        (([[1e-8]], [[0.6e-8], [0.6e-8]]), [1, 2]),  # two outputs together
+        (([[1.0]], [[0.8e-16], [0.8e-16]], [[1.0, 1.0]]), [1]),  # the first layer goes with them
+    ],
+)
+def test_which_units_count(maps: tuple[list[list[float]], ...], widths: list[int]) -> None:
+    weights = [np.array(each) for each in maps]
+    assert [len(w) for w in trim(weights, [np.zeros(len(w)) for w in weights])[0]] == widths
+
+
+def test_a_unit_left_out_is_worth_what_units_that_stay_make_of_it() -> None:
+    weights = [np.array([[1.0]]), np.array([[1e-9], [1.0]]), np.array([[1e-9, 1.0]])]
+    biases = [np.array([1e8]), np.array([2.0, 0.0]), np.zeros(1)]
+    small_weights, small_biases = trim(weights, biases)
+    assert [len(weight) for weight in small_weights] == [1, 1, 1]
+    assert small_biases[2] == pytest.approx([(1e8 * 1e-9 + 2.0) * 1e-9], rel=1e-12)
+
+
+def test_absurd_weights_give_no_warning() -> None:
+    weights, biases = random_network(3, 6, 6, 2)
+    trim([1e200 * weight for weight in weights], biases)
 
 
 def test_what_it_is_given_is_not_changed() -> None:

@@ -38,17 +38,6 @@ class Step(NamedTuple):
     active: list[list[BoolArray]]  # of each piece and hidden layer
 
 
-class Network(NamedTuple):
-    """One layer's network without the units that cannot matter, as the evaluation takes it.
-
-    A bias is the weight of a constant 1, which stands first: one product does all. The first map
-    has none: the one-hot class, which sums to 1, takes its place.
-    """
-
-    maps: list[FloatArray]  # of a constant network r and t, one below the other
-    back: list[FloatArray]  # weights alone, and of the first those of a
-
-
 class Piece(NamedTuple):
     """Columns that go through a network at once, and room for its hidden layers, in turns."""
 
@@ -106,8 +95,9 @@ class CouplingFlow:
     biases: tuple[FloatArray, ...]
     classes: int
     _parts: list[tuple[IntArray, IntArray]] = field(init=False, repr=False)
-    _networks: list[Network] = field(init=False, repr=False)
+    _maps: list[list[FloatArray]] = field(init=False, repr=False)
     _widest: int = field(init=False, repr=False)  # hidden layer
+    _taped: int = field(init=False, repr=False)  # bytes that the gradient of one row needs
 
     def __post_init__(self) -> None:
         if self.orders.ndim != 2 or any(weight.ndim != 3 for weight in self.weights):
@@ -124,22 +114,28 @@ class CouplingFlow:
                 )
         if depth < 2 or (np.sort(self.orders, axis=1) != np.arange(n)).any():
             raise ValueError("a network has no hidden layer, or an order of features is none")
-        networks = [self._network_of(flow) for flow in range(flows)]
-        object.__setattr__(self, "_networks", networks)
-        object.__setattr__(self, "_widest", max(1, int(self.widths.max())))
+        maps = [self._trimmed(flow) for flow in range(flows)]
+        object.__setattr__(self, "_maps", maps)
         object.__setattr__(self, "_parts", [(order[:kept], order[kept:]) for order in self.orders])
+        object.__setattr__(self, "_widest", max(1, int(self.widths.max())))
+        taped = self.classes * (int(self.widths.sum()) + 24 * self.orders.size)
+        object.__setattr__(self, "_taped", taped)
 
-    def _network_of(self, flow: int) -> Network:
-        """Return a layer's network, trimmed."""
+    def _trimmed(self, flow: int) -> list[FloatArray]:
+        """Return the linear maps of a layer's network, without the units that cannot matter.
+
+        A bias is the weight of a constant 1, which stands first: one product does all. The first
+        map has none: the one-hot class, which sums to 1, takes its place. Of a network that has
+        become a constant there is one map, of the 1 alone.
+        """
         weights, biases = trim([w[flow] for w in self.weights], [b[flow] for b in self.biases])
-        if len(weights) == 1:
-            return Network([biases[0][:, None]], [])
-        kept = self.features // 2
-        first = weights[0].copy()
-        first[:, kept:] += biases[0][:, None]
-        others = zip(weights[1:], biases[1:], strict=True)
-        maps = [first, *(np.concatenate([b[:, None], w], axis=1) for w, b in others)]
-        return Network(maps, [weights[0][:, :kept], *weights[1:]])
+        maps = [
+            np.concatenate([b[:, None], w], axis=1) for w, b in zip(weights, biases, strict=True)
+        ]
+        if len(maps) > 1:
+            maps[0] = weights[0]
+            maps[0][:, self.features // 2 :] += biases[0][:, None]
+        return maps
 
     @property
     def features(self) -> int:
@@ -155,7 +151,7 @@ class CouplingFlow:
     def widths(self) -> IntArray:
         """How many units of each layer's networks matter, shape `(flows, hidden layers)`."""
         hidden = len(self.weights) - 1
-        widths = [[len(m) for m in net.maps[:-1]] or [0] * hidden for net in self._networks]
+        widths = [[len(weight) for weight in maps[:-1]] or [0] * hidden for maps in self._maps]
         return np.array(widths, dtype=np.intp)
 
     def forward(self, X: FloatArray, y: IntArray) -> FloatArray:
@@ -176,8 +172,7 @@ class CouplingFlow:
     def log_density_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x | y) and its pullback, the gradient of `sum_k W[i, k] L[i, k]`."""
         result = np.empty((len(X), self.classes))
-        size = int(self.widths.sum()) + 24 * self.orders.size
-        keep = size * self.classes * len(X) <= TAPE
+        keep = self._taped * len(X) <= TAPE
         X = X if keep else X.copy()  # read again by the pullback
         kept: list[tuple[slice, FloatArray | None, list[Step]]] = []
         for part in self._blocks(len(X), self.classes):
@@ -248,14 +243,14 @@ class CouplingFlow:
             g_raw *= slope
             g_out[len(b) :] = g_b
             if active:  # of a constant network, a does not matter
-                first, *others = self._networks[flow].back
+                first, *others = self._maps[flow]
                 g_a = np.empty((len(a), len(w)))
                 for piece, layers in zip(pieces, active, strict=True):
                     g_h = g_out[:, piece]
                     for weight, on in zip(reversed(others), reversed(layers), strict=True):
-                        g_h = weight.T @ g_h
+                        g_h = weight[:, 1:].T @ g_h
                         g_h *= on
-                    np.matmul(first.T, g_h, out=g_a[:, piece])
+                    np.matmul(first[:, : len(a)].T, g_h, out=g_a[:, piece])
                 g[a] += g_a
             g_b *= stretch
             g[b] = g_b
@@ -298,7 +293,7 @@ class CouplingFlow:
         self, flow: int, x: FloatArray, space: Workspace, active: list[list[BoolArray]] | None
     ) -> None:
         """Write r and t, one below the other, to `space.out`; append which units are active."""
-        *maps, last = self._networks[flow].maps
+        *maps, last = self._maps[flow]
         if not maps:
             space.out[:] = last
             return

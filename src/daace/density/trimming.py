@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from daace._typing import FloatArray
 
-#: A unit that changes no output by more than this share of the largest input is left out.
-NEGLIGIBLE = 1e-12
+#: A unit that moves the outputs by no more than this for each 1 that the inputs move by is left
+#: out. What later layers make of it then still drowns in rounding.
+NEGLIGIBLE = 1e-16
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the absurd weights of a damaged file
 def trim(
     weights: Sequence[FloatArray], biases: Sequence[FloatArray]
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Return the linear maps of a ReLU network without the units that cannot matter.
 
     Weight decay under Adam lets go of units that do not help: their weights end near 1e-5 and
-    below, on both sides. ReLU never grows differences, so when the inputs move by at most 1, unit
-    u moves by at most `reach_u`, and the outputs together by at most `gain_u` for each step of u:
+    below, on both sides. ReLU never widens a difference, so when no input moves by more than 1,
+    unit u moves by at most `reach_u`; and for each 1 that u moves by, the outputs together move by
+    at most `gain_u`:
 
         reach = |W| reach',   gain = |W|^T gain'
 
-    summed over the layer before and the one after. Where `reach_u gain_u` is negligible, u counts
-    as the constant that it is at 0, which joins the biases of the next layer. That holds for all
-    inputs, however large, and asks for no data.
+    over the layer before and the one after. Where `reach_u gain_u <= 1e-16`, u counts as the
+    constant that it is when all inputs are 0, which joins the biases of the next layer. So the
+    outputs change by at most 1e-16 for each unit left out, times the largest input: a bound for
+    all inputs, however large, that asks for no data.
 
     Args:
         weights: of each linear map, shape `(outputs, inputs)`.
@@ -46,19 +49,16 @@ def trim(
     for weight in reversed(weights[1:]):
         gains.append(np.abs(weight).T @ gains[-1])
     reach, value = np.ones(weights[0].shape[1]), np.zeros(weights[0].shape[1])
-    kept_weights, kept_biases = list(weights), [bias.copy() for bias in biases]
-    for layer, gain in enumerate(reversed(gains[1:])):
-        reach = np.abs(kept_weights[layer]) @ reach
-        value = np.maximum(kept_weights[layer] @ value + kept_biases[layer], 0.0)
+    small_weights, small_biases = [], []
+    weight, bias = weights[0], biases[0]
+    for gain, after, bias_after in zip(reversed(gains[1:]), weights[1:], biases[1:], strict=True):
+        reach = np.abs(weight) @ reach
+        value = np.maximum(weight @ value + bias, 0.0)
         kept = reach * gain > NEGLIGIBLE
-        after = kept_weights[layer + 1]
-        kept_biases[layer + 1] += after[:, ~kept] @ value[~kept]
-        kept_weights[layer + 1] = after[:, kept]
-        kept_weights[layer], kept_biases[layer] = (
-            kept_weights[layer][kept],
-            kept_biases[layer][kept],
-        )
+        small_weights.append(weight[kept])
+        small_biases.append(bias[kept])
+        weight, bias = after[:, kept], bias_after + after[:, ~kept] @ value[~kept]
         reach, value = reach[kept], value[kept]
-    if all(len(weight) for weight, _ in pairwise(kept_weights)):
-        return kept_weights, kept_biases
-    return kept_weights[-1:], kept_biases[-1:]
+    if not len(reach):  # beyond an empty layer nothing is reached
+        return [weight], [bias]
+    return [*small_weights, weight], [*small_biases, bias]
