@@ -521,7 +521,10 @@ def test_tune_then_fit_then_explain(run, folder):
     assert code == 0, err
     assert out.split()[:3] == ["trial", "score", "seconds"]
     assert err.startswith("Mean held-out log p ")
-    assert "--settings best.json" in err
+    assert err.endswith(
+        "To use it: daace fit data.csv --target class --drop id --density realnvp "
+        "--settings best.json -o model.daace\n"
+    )
     found = json.loads((folder / "best.json").read_text())
     assert (found["trials"], found["settings"]["epochs"]) == (2, 2)
     code, out, err = run(
@@ -529,7 +532,11 @@ def test_tune_then_fit_then_explain(run, folder):
         "--settings", "best.json", "--checkpoint", "flow.checkpoint", "-o", "flow.daace",
     )  # fmt: skip
     assert (code, out) == (0, "")
-    assert err.startswith("Learned 4 features")
+    trained, learned = err.splitlines()
+    assert trained.startswith(
+        "Trained for 2 epochs, all that were asked for. Mean log p(x | class)"
+    )
+    assert learned.startswith("Learned 4 features")
     assert (folder / "flow.checkpoint").exists()
     density = daace.load(folder / "flow.daace").density
     assert density.get_params() == found["settings"]
@@ -564,9 +571,32 @@ def test_wrong_use_of_tune_is_one_sentence(run, arguments, message):
     assert err.count("\n") == 1
 
 
+def test_settings_one_by_one(run, folder):
+    pytest.importorskip("torch", reason="a flow is trained with torch")
+    start = ("fit", "data.csv", "--target", "class", "--drop", "id", "-o", "set.daace")
+    code, _, err = run(
+        *start, "--density", "realnvp", "--set", "epochs=2", "--set", "early_stopping=false"
+    )
+    assert code == 0, err
+    density = daace.load(folder / "set.daace").density
+    assert (density.epochs, density.early_stopping, density.flows) == (2, False, 7)
+    code, _, err = run(*start, "--set", "start=empty", "--set", "max_parents=2")
+    assert code == 0, err
+    assert daace.load(folder / "set.daace").density.max_parents == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--set", "epochs"), "'--set' must be like epochs=100. Got 'epochs'."),
+        (
+            ("--set", "epochs=3"),
+            "'--set epochs=3' is refused: 'epochs' must be an argument of LinearGaussianNetwork:",
+        ),
+        (
+            ("--density", "realnvp", "--set", "epochs=0"),
+            "'--set epochs=0' is refused: 'epochs' must be an integer of at least 1. Got 0.",
+        ),
         (("--settings", "best.json"), "'--settings' must go with --density realnvp. Got 'linear-"),
         (("--checkpoint", "c"), "'--checkpoint' must go with --density realnvp."),
         (("--density", "realnvp", "--settings", "data.csv"), "must hold the settings of a realnvp"),

@@ -6,6 +6,9 @@ Results go to stdout, everything else to stderr. Exit code 0: done; 1: no counte
 
 from __future__ import annotations
 
+import json as json_format
+import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,6 +28,7 @@ from daace.study.cli import app as study_app
 
 if TYPE_CHECKING:
     from daace.data.table import Table
+    from daace.density.base import ConditionalDensity
     from daace.density.realnvp import RealNVP
     from daace.explain.explanation import Explanation
 
@@ -56,11 +60,23 @@ ARGUMENTS = {
     "'consistent' must": "'--consistent' must",
 }
 
-#: Remedies that are Python, and what to do in a shell.
+#: Remedies that are Python, as patterns, and what to do in a shell.
 REMEDIES = {
-    ", for example with frame.dropna(), or fill them, for example with "
-    "frame.fillna(frame.median(numeric_only=True))": " or fill them",
-    "drop them, for example with daace.preprocess(table)": "pass --drop with each",
+    r", for example with frame\.dropna\(\), or fill them, for example with "
+    r"frame\.fillna\(frame\.median\(numeric_only=True\)\)": " or fill them",
+    r"drop them, for example with daace\.preprocess\(table\)": "pass --drop with each",
+    r", for example with frame\['.*'\]\.map\(.*\), and drop the others, for example with "
+    r"frame\.drop\(columns=.*\)": ", and leave the others out with --drop",
+    r"convert them, for example with frame\.astype\(.*\)": "write them as numbers",
+}
+
+#: How a training ended, in words.
+ENDED = {
+    "epochs": "all that were asked for",
+    "early": "then the held-out rows were described no better",
+    "time": "then the time was over",
+    "interrupted": "then it was interrupted",
+    "overflow": "then it overflowed",
 }
 
 app = typer.Typer(
@@ -82,6 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = app(args=given or ["--help"], prog_name="daace", standalone_mode=False)
         except (DaaceError, OSError) as error:
             code = _fail(_sentence(error))
+        except MemoryError:
+            code = _fail(
+                "This needs more memory than there is: take fewer rows or a smaller density."
+            )
         except typer.Abort:  # an interrupt, in older versions of typer
             code = 130
         except Exception as error:
@@ -136,7 +156,8 @@ def demo(
 
 
 @app.command(
-    epilog="Example: daace fit data.csv --target class --density linear-gaussian -o model.daace",
+    epilog="Example: daace fit data.csv --target class --density linear-gaussian -o model.daace, "
+    "or with --density realnvp --set epochs=100 --set time_limit=600",
 )
 def fit(
     data: Annotated[
@@ -151,6 +172,10 @@ def fit(
     settings: Annotated[
         Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
     ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the density; repeatable."),
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="File from which a stopped training of a realnvp goes on.")
     ] = None,
@@ -159,6 +184,7 @@ def fit(
     ] = False,
 ) -> None:
     """Learn the density of a table and write it to a model file."""
+    from daace.density.realnvp import RealNVP
     from daace.explain.fitting import fit as learn
 
     if density not in available():
@@ -174,17 +200,19 @@ def fit(
             raise InvalidInput(f"'{option}' must go with --density realnvp. Got '{density}'.")
     if checkpoint is not None:
         _check_file("--checkpoint", checkpoint, data, settings, output)
+    unfitted = _unfitted(density, settings, changes or [])
     table = _read_table(data, target, drop)
-    if density == "realnvp":
-        explainer = learn(table, density=_train(table, settings, checkpoint))
+    if isinstance(unfitted, RealNVP):
+        explainer = learn(table, density=_train(unfitted, table, checkpoint))
         explainer.save(output)
     else:
         with _busy(f"Learning the density of {len(table)} rows"):
-            explainer = learn(table, density=density)
+            explainer = learn(table, density=unfitted)
             explainer.save(output, include_rows=include_rows)
+    names = "1 feature" if len(table.features) == 1 else f"{len(table.features)} features"
     _note(
-        f"Learned {len(table.features)} features and the classes {quote(table.classes.tolist())} "
-        f"from {len(table)} rows: {output}"
+        f"Learned {names} and the classes {quote(table.classes.tolist())} from {len(table)} rows: "
+        f"{output}"
     )
 
 
@@ -218,24 +246,33 @@ def tune(
     _check_file("--output", output, data)
     if storage is not None:
         _check_file("--storage", storage, data, output)
-    found = tune_realnvp(
-        _read_table(data, target, drop),
-        trials=trials,
-        folds=folds,
-        epochs=epochs,
-        storage=storage,
-        n_jobs=jobs,
-        time_limit=time_limit,
-        progress=True,
-        seed=seed,
-    )
+    try:
+        found = tune_realnvp(
+            _read_table(data, target, drop),
+            trials=trials,
+            folds=folds,
+            epochs=epochs,
+            storage=storage,
+            n_jobs=jobs,
+            time_limit=time_limit,
+            progress=True,
+            seed=seed,
+        )
+    except KeyboardInterrupt:
+        _note("Interrupted before any settings had a score: nothing was written.")
+        raise typer.Exit(130) from None
     write_settings(output, found)
     columns = ["trial", "score", "seconds", "flows", "layers", "hidden"]
-    best = found.trials.sort_values("score", ascending=False).head(5)
+    best = found.trials.dropna(subset="score").sort_values("score", ascending=False).head(5)
     typer.echo(best[columns].to_string(index=False, float_format="%.3f"))
+    dropped = [word for name in drop or [] for word in ("--drop", name)]
+    further = [
+        "daace", "fit", str(data), "--target", target, *dropped, "--density", "realnvp",
+        "--settings", str(output), "-o", "model.daace",
+    ]  # fmt: skip
     _note(
-        f"Mean held-out log p {found.score:.3f} after {len(found.trials)} trials: {output}; "
-        f"use it with daace fit {data} --target {target} --density realnvp --settings {output}"
+        f"Mean held-out log p {found.score:.3f}, the best of trials 1 to {len(found.trials)}: "
+        f"{output}. To use it: {shlex.join(further)}"
     )
 
 
@@ -439,13 +476,38 @@ def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
     return Table.from_frame(frame, target=target, name=data.stem)
 
 
-def _train(table: Table, settings: Path | None, checkpoint: Path | None) -> RealNVP:
-    """Train a flow with a bar of its own; an interrupt keeps the best state."""
-    from daace.density.realnvp import RealNVP
+def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> ConditionalDensity:
+    """Return a density with the settings of a file, if there is one, and those given one by one."""
     from daace.density.tune import read_settings
 
-    density = RealNVP() if settings is None else read_settings(settings)
-    return density.fit(table, progress=True, checkpoint=checkpoint)
+    density = density_class(kind)() if settings is None else read_settings(settings)
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise InvalidInput(f"'--set' must be like epochs=100. Got '{change}'.")
+        try:
+            value = json_format.loads(text)
+        except ValueError:  # a word
+            value = text
+        try:
+            density.set_params(**{name: value})
+        except InvalidInput as error:
+            raise InvalidInput(f"'--set {change}' is refused: {error}") from None
+    return density
+
+
+def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
+    """Train a flow with a bar of its own; an interrupt keeps the best state. Say how it went."""
+    density.fit(table, progress=True, checkpoint=checkpoint)
+    history = density.history_
+    validated = history["validation_loss"].notna().any()
+    loss = history["validation_loss" if validated else "train_loss"].min()
+    where = "held-out" if validated else "training"
+    _note(
+        f"Trained for {len(history)} epochs, {ENDED[density.stopped_]}. "
+        f"Mean log p(x | class) of the {where} rows: {-loss:.3f}"
+    )
+    return density
 
 
 def _pick_row(data: Path, row: int, features: Sequence[str]) -> object:
@@ -509,7 +571,7 @@ def _sentence(error: Exception) -> str:
         if sentence.startswith(python):
             sentence = shell + sentence.removeprefix(python)
     for python, shell in REMEDIES.items():
-        sentence = sentence.replace(python, shell)
+        sentence = re.sub(python, shell, sentence)
     return sentence
 
 

@@ -17,7 +17,8 @@ from daace.data.synthetic import draw_table, moons, random_mixture
 from daace.data.table import Table
 from daace.density import checkpoint, realnvp, training
 from daace.density.presets import PRESETS
-from daace.density.realnvp import RealNVP, Trainer, balanced_orders, hold_out
+from daace.density.realnvp import RealNVP, Trainer, balanced_orders
+from daace.density.splits import hold_out
 from daace.exceptions import InvalidInput, MissingDependency, NotFitted
 
 torch = pytest.importorskip("torch", reason="a flow is trained with torch")
@@ -63,7 +64,7 @@ def test_two_moons_are_learned() -> None:
     ).mean() > 0.97
 
 
-def test_one_feature_is_a_gaussian_per_class() -> None:
+def test_one_feature_is_a_gaussian_per_class_and_says_so() -> None:
     rng = np.random.default_rng(1)
     y = np.repeat(["a", "b", "c"], [100, 200, 300])
     x = rng.normal(size=600) * np.repeat([0.3, 1.0, 0.5], [100, 200, 300])
@@ -72,7 +73,9 @@ def test_one_feature_is_a_gaussian_per_class() -> None:
     density = RealNVP(
         flows=2, layers=1, hidden=16, learning_rate=0.01, weight_decay=0.0, noise=0.0,
         epochs=150, batches=4, early_stopping=False,
-    ).fit(one)  # fmt: skip
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="With one feature a flow is one Gaussian per class"):
+        density.fit(one)
     assert np.exp(density.log_prior_) == pytest.approx([1 / 6, 1 / 3, 1 / 2])
     for label in "abc":
         X, _ = density.sample(4_000, rng=rng, label=label)
@@ -166,7 +169,7 @@ def test_a_training_that_ended_stays_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training, "PATIENCE", 2)
-    rows = table(rows=60)
+    rows = table(rows=120)
     settings = {"epochs": 200, "learning_rate": 0.02}
     ended = small(**settings).fit(rows, checkpoint=tmp_path / "c")
     assert ended.stopped_ == "early"
@@ -239,7 +242,7 @@ def test_the_plain_loss_is_that_of_a_standard_gaussian(early_stopping: bool) -> 
     density = small(early_stopping=early_stopping, noise=0.5).fit(table())
     X = density.to_model(table().to_frame())
     y = np.searchsorted(density.classes_, table().y)
-    held_out = hold_out(y, rng=np.random.default_rng(0)) & early_stopping
+    held_out = hold_out(X, y, rng=np.random.default_rng(0)) & early_stopping
     rng = np.random.default_rng(1)
     trainer = Trainer(density, X, y, held_out, density.flow_.orders, rng)
     counted = X[held_out] if early_stopping else np.repeat(X, 2_000, axis=0)
@@ -283,7 +286,7 @@ def test_outliers_do_not_overflow() -> None:
 
 
 def test_fewer_rows_than_batches() -> None:
-    density = RealNVP(flows=2, epochs=2).fit(table(rows=12))
+    density = RealNVP(flows=2, epochs=2, early_stopping=False).fit(table(rows=12))
     assert np.isfinite(density.draws_.mean)
 
 
@@ -389,10 +392,22 @@ def test_orders_map_every_feature_as_often_as_any_other() -> None:
     assert len(firsts) > 20
 
 
-def test_a_tenth_of_each_class_is_held_out() -> None:
-    y = np.repeat([0, 1, 2], [100, 45, 3])
-    held_out = hold_out(y, rng=np.random.default_rng(0))
-    assert np.bincount(y[held_out], minlength=3).tolist() == [10, 4, 0]
+def test_too_few_rows_to_tell_when_to_stop_are_named() -> None:
+    few = table().take(np.arange(30))
+    with pytest.warns(UserWarning, match="Too few rows to tell when to stop: held out .* are 3"):
+        small(epochs=1).fit(few)
+    small(epochs=1, early_stopping=False).fit(few)  # nothing to tell
+
+
+def test_copies_of_rows_do_not_hide_that_they_are_learned_by_heart() -> None:
+    rng = np.random.default_rng(0)
+    rows = draw_table(random_mixture(2, rng=rng), 120, rng=rng)
+    copies = rows.take(np.repeat(np.arange(120), 5))
+    settings = {"epochs": 150, "noise": 0.0, "learning_rate": 5e-3, "early_stopping": True}
+    density = small(**settings).fit(copies)
+    assert density.stopped_ == "early"
+    best = density.history_["validation_loss"].min()
+    assert density.history_["train_loss"].min() < best - 0.2  # which a leak would hide
 
 
 # Without torch; model files -----------------------------------------------------------------------

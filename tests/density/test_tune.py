@@ -15,7 +15,7 @@ from daace.data.table import Table
 from daace.density import tune
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.realnvp import RealNVP
-from daace.density.tune import mean_log_joint, read_settings, spread_folds, write_settings
+from daace.density.tune import mean_log_joint, read_settings, write_settings
 from daace.exceptions import InvalidInput, MissingDependency
 
 pytest.importorskip("torch", reason="a flow is trained with torch")
@@ -207,15 +207,26 @@ def test_scores_are_in_the_units_of_the_standardised_table() -> None:
     assert mean_log_joint(again, stretched, stretched) == pytest.approx(joint.mean(), rel=1e-9)
 
 
-def test_folds_are_even_in_every_class() -> None:
-    table = load_table("iris")
-    fold_of = spread_folds(table, 7, rng=np.random.default_rng(0))
-    assert np.ptp(np.bincount(fold_of)) <= 1
-    for label in table.classes:
-        assert np.ptp(np.bincount(fold_of[table.y == label])) <= 1
-    few = table.take([0, 1, 2, *range(50, 150)])
-    with pytest.raises(InvalidInput, match=r"at least 4 rows to be tuned on\. Got 3 of 'setosa'"):
-        spread_folds(few, 2, rng=np.random.default_rng(0))
+@pytest.mark.usefixtures("by_noise")
+def test_what_was_given_up_has_no_score() -> None:
+    found = quick(trials=30, folds=3)
+    given_up = found.trials["state"] == "pruned"
+    assert given_up.any()
+    assert found.trials["score"].isna().equals(given_up)
+    assert found.score == found.trials["score"].max()
+
+
+def test_a_feature_that_is_constant_in_a_fold_is_named() -> None:
+    table = small()
+    X = table.X.copy()
+    X[:, 1] = 0.0
+    with pytest.raises(InvalidInput, match=r"^Features must vary\. Got constant"):
+        quick(Table(X, table.y, table.features, table.classes))
+    X[7, 1] = 1.0
+    with pytest.raises(
+        InvalidInput, match=r"^Without fold . of 2: Features must vary\. Got constant"
+    ):
+        quick(Table(X, table.y, table.features, table.classes))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +234,7 @@ def test_folds_are_even_in_every_class() -> None:
     [
         ({"trials": 0}, r"'trials' must be an integer of at least 1\. Got 0\."),
         ({"folds": 1}, r"'folds' must be an integer of at least 2\. Got 1\."),
-        ({"folds": 61}, r"'folds' must be at most 60, the rows\. Got 61\."),
+        ({"folds": 61}, r"'folds' must be at most 60, the different rows\. Got 61\."),
         ({"epochs": 0}, "'epochs' must be"),
         ({"n_jobs": 0}, "'n_jobs' must be"),
         ({"time_limit": -1}, "'time_limit' must be"),
@@ -243,10 +254,12 @@ def test_what_is_no_storage_is_named(tmp_path: Path) -> None:
         quick(storage=tmp_path / "x")
 
 
-def test_a_question_mark_is_no_part_of_a_storage(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"'storage' must be a name without '\?'"):
-        quick(storage=tmp_path / "a?b.db")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.usefixtures("by_noise")
+@pytest.mark.parametrize("name", ["a?b.db", "run%31.db", "ä b.db"])
+def test_any_name_of_a_file_is_a_storage(tmp_path: Path, name: str) -> None:
+    first = quick(storage=tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert len(quick(storage=tmp_path / name).trials) == len(first.trials)
 
 
 @pytest.mark.usefixtures("by_noise")
@@ -268,13 +281,22 @@ def test_settings_in_a_file(tmp_path: Path) -> None:
     found = quick()
     write_settings(tmp_path / "best.json", found)
     assert read_settings(tmp_path / "best.json").get_params() == found.best.get_params()
-    for content in (
-        "", "[]", "{}", '{"settings": 3}', '{"settings": {"size": 3}}',
-        '{"density": "kde", "settings": {}}',
-    ):  # fmt: skip
+    for content, why in (
+        ("", "line 1 column 1"),
+        ("[]", ""),
+        ("{}", "no 'settings' inside"),
+        ('{"settings": 3}', ""),
+        ('{"settings": {"flows": 3,}}', "line 1"),
+        ('{"density": "kde", "settings": {}}', "they are those of another density"),
+    ):
         (tmp_path / "wrong.json").write_text(content)
-        with pytest.raises(InvalidInput, match="must hold the settings of a realnvp"):
+        with pytest.raises(InvalidInput, match=f"must hold the settings of a realnvp.*{why}"):
             read_settings(tmp_path / "wrong.json")
+    (tmp_path / "wrong.json").write_text('{"settings": {"size": 3}}')
+    with pytest.raises(
+        InvalidInput, match=r"wrong settings: 'size' must be an argument of RealNVP"
+    ):
+        read_settings(tmp_path / "wrong.json")
     (tmp_path / "wrong.json").write_text(json.dumps({"settings": {"flows": 0}}))
     with pytest.raises(InvalidInput, match=r"holds wrong settings: 'flows' must be an integer"):
         read_settings(tmp_path / "wrong.json")

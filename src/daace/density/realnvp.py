@@ -21,11 +21,12 @@ from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, dra
 from daace.density.checkpoint import Arrays, Checkpoint
 from daace.density.coupling import BOUND, CouplingFlow
 from daace.density.presets import find_preset
+from daace.density.splits import hold_out
 from daace.density.training import STOPPED, history_frame, train
 from daace.exceptions import MissingDependency
 
-#: Share of each class that early stopping holds out.
-VALIDATION = 0.1
+#: Rows held out below which the loss on them is a matter of luck.
+FEW_HELD_OUT = 10
 
 #: Initial weights are Xavier's normal ones, scaled: the paper's.
 INITIAL = 1 / 3
@@ -154,13 +155,15 @@ class RealNVP(ConditionalDensity):
             KeyboardInterrupt: it came before the first epoch was over.
 
         Warns:
-            UserWarning: the training was interrupted, overflowed again and again, or went astray.
+            UserWarning: the training was interrupted, overflowed again and again, or went astray;
+                there is one feature only, or too few rows for early stopping.
         """
         import_torch()
         X, y = self._learn_names(table)
         counts = np.bincount(y, minlength=len(self.classes_))
         rng = np.random.default_rng(self.seed)
-        held_out = hold_out(y, rng=rng) & self.early_stopping
+        held_out = hold_out(X, y, rng=rng) & self.early_stopping
+        self._warn_of_limits(X.shape[1], int(held_out.sum()))
         orders = balanced_orders(self.flows, X.shape[1], rng=rng)
         # More epochs or more time only prolong a training; all else makes it another one.
         settings = self.get_params() | {"epochs": None, "time_limit": None}
@@ -250,6 +253,22 @@ class RealNVP(ConditionalDensity):
         density.stopped_ = settings["stopped"]
         density._keep(log_prior, flow, history_frame(history))
         return density
+
+    def _warn_of_limits(self, features: int, held_out: int) -> None:
+        """Say before a training what it cannot give."""
+        if features == 1:
+            warnings.warn(
+                "With one feature a flow is one Gaussian per class: a kernel density ('kde') "
+                "follows any shape.",
+                stacklevel=4,  # whoever called fit, past its decorator
+            )
+        if self.early_stopping and held_out < FEW_HELD_OUT:
+            warnings.warn(
+                f"Too few rows to tell when to stop: held out for early stopping are {held_out}. "
+                "The flow may learn the rows by heart; a Bayesian network ('linear-gaussian') "
+                "needs fewer.",
+                stacklevel=4,
+            )
 
     def _keep(self, log_prior: FloatArray, flow: CouplingFlow, history: pd.DataFrame) -> None:
         self.log_prior_ = log_prior
@@ -444,12 +463,3 @@ def balanced_orders(flows: int, n: int, *, rng: np.random.Generator) -> IntArray
         order[:] = np.lexsort((rng.random(n), -mapped))
         mapped[order[n // 2 :]] += 1
     return orders
-
-
-def hold_out(y: IntArray, *, rng: np.random.Generator) -> BoolArray:
-    """Return which rows are held out for validation: a tenth of each class, at random."""
-    held_out = np.zeros(len(y), dtype=bool)
-    for k in np.unique(y):
-        members = rng.permutation(np.flatnonzero(y == k))
-        held_out[members[: int(VALIDATION * len(members))]] = True
-    return held_out

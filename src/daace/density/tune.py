@@ -21,11 +21,11 @@ import pandas as pd
 from daace._checks import check_choice, check_integer, check_number
 from daace._files import write_atomically
 from daace._progress import Bar
-from daace._typing import IntArray
 from daace.data.table import Standardizer, Table, quote
 from daace.density.base import ConditionalDensity
 from daace.density.checkpoint import fingerprint
 from daace.density.realnvp import RealNVP, import_torch
+from daace.density.splits import spread_folds
 from daace.exceptions import InvalidInput, MissingDependency
 
 #: The paper's space: smallest and largest value of each setting. Those of a network's size are
@@ -51,7 +51,8 @@ class Tuning:
     Attributes:
         best: an unfitted flow with the best settings.
         score: its mean held-out log p(x, y), in nats per standardised row.
-        trials: one line per trial: state, score, folds, seconds and settings, in order of trial.
+        trials: one line per trial: state, score, folds, seconds and settings, in order of trial;
+            those that were given up have no score.
     """
 
     best: RealNVP
@@ -161,12 +162,17 @@ class Search:
                 f"'table' must be a daace.Table. Got {type(self.table).__name__}: "
                 "make one with daace.Table.from_frame(frame, target=...)."
             )
-        for train, _ in self.splits():
-            Standardizer.fit(train.X, features=train.features)
+        Standardizer.fit(self.table.X, features=self.table.features)
+        for fold, (train, _) in enumerate(self.splits()):
+            try:
+                Standardizer.fit(train.X, features=train.features)
+            except InvalidInput as error:
+                raise InvalidInput(f"Without fold {fold + 1} of {self.folds}: {error}") from None
 
     def splits(self) -> Iterator[tuple[Table, Table]]:
         """Yield the rows to train on and those to score, fold by fold."""
-        fold_of = spread_folds(self.table, self.folds, rng=np.random.default_rng(self.seed))
+        rng = np.random.default_rng(self.seed)
+        fold_of = spread_folds(self.table.X, self.table.y, self.folds, rng=rng)
         for fold in range(self.folds):
             inside = fold_of == fold
             yield self.table.take(np.flatnonzero(~inside)), self.table.take(np.flatnonzero(inside))
@@ -294,16 +300,18 @@ def read_settings(path: str | os.PathLike[str]) -> RealNVP:
     data = Path(path).read_bytes()
     try:
         content = json.loads(data)
-        settings = content["settings"]
+        settings = dict(content["settings"])
         if content.get("density", RealNVP.kind) != RealNVP.kind:
-            raise ValueError("these are the settings of another density")
-        return RealNVP(**{str(name): value for name, value in settings.items()})
+            raise ValueError("they are those of another density")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = "no 'settings' inside" if isinstance(error, KeyError) else str(error)
+        raise InvalidInput(
+            f"'{path}' must hold the settings of a realnvp, as 'daace tune' writes them: {why}."
+        ) from None
+    try:
+        return RealNVP().set_params(**settings)
     except InvalidInput as error:
         raise InvalidInput(f"'{path}' holds wrong settings: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidInput(
-            f"'{path}' must hold the settings of a realnvp, as 'daace tune' writes them."
-        ) from None
 
 
 def mean_log_joint(density: ConditionalDensity, test: Table, whole: Table) -> float:
@@ -315,28 +323,6 @@ def mean_log_joint(density: ConditionalDensity, test: Table, whole: Table) -> fl
     y = np.searchsorted(density.classes_, test.y)
     units = np.log(density.standardizer_.scale / whole.X.std(axis=0)).sum()
     return float(joint[np.arange(len(y)), y].mean() - units)
-
-
-def spread_folds(table: Table, folds: int, *, rng: np.random.Generator) -> IntArray:
-    """Return the fold of each row: at random, each class spread evenly.
-
-    Raises:
-        InvalidInput: the table, or a class, has too few rows for that.
-    """
-    if folds > len(table):
-        raise InvalidInput(f"'folds' must be at most {len(table)}, the rows. Got {folds}.")
-    fold_of = np.empty(len(table), dtype=np.intp)
-    offset = 0  # so that the first folds do not get the remainder of every class
-    for label in table.classes:
-        members = rng.permutation(np.flatnonzero(table.y == label))
-        if len(members) < 4:
-            raise InvalidInput(
-                f"Every class must have at least 4 rows to be tuned on. Got {len(members)} of "
-                f"'{label}': drop this class or merge it with another."
-            )
-        fold_of[members] = (offset + np.arange(len(members))) % folds
-        offset += len(members)
-    return fold_of
 
 
 def import_optuna() -> Any:
@@ -410,15 +396,18 @@ def _quiet(optuna: Any) -> Iterator[None]:
 @contextmanager
 def _place(storage: str | os.PathLike[str] | None, n_jobs: int) -> Iterator[str | None]:
     """Give the address of the trials: a file, a temporary one for processes to share, or none."""
-    if storage is not None and "?" in os.fspath(storage):
-        raise InvalidInput(f"'storage' must be a name without '?'. Got '{storage}'.")
+    from sqlalchemy import URL  # Optuna's; it knows what '?' and '%' become in an address
+
+    def address(path: Path) -> str:
+        return str(URL.create("sqlite", database=str(path)))
+
     if storage is not None:
-        yield f"sqlite:///{Path(storage).resolve()}"
+        yield address(Path(storage).resolve())
     elif n_jobs == 1:
         yield None
     else:
         with tempfile.TemporaryDirectory() as folder:
-            yield f"sqlite:///{Path(folder) / 'trials.db'}"
+            yield address(Path(folder) / "trials.db")
 
 
 def _finished(study: Any) -> list[Any]:
@@ -440,7 +429,8 @@ def _frame(study: Any) -> pd.DataFrame:
         {
             "trial": trial.number,
             "state": trial.state.name.lower(),
-            "score": trial.value if trial.value is not None else np.nan,
+            # Optuna gives one that was given up its mean over fewer folds: not to be compared.
+            "score": trial.value if trial.state.name == "COMPLETE" else np.nan,
             "folds": len(trial.intermediate_values),
             "seconds": trial.duration.total_seconds(),
             **{name: trial.params.get(name, np.nan) for name in TUNED},

@@ -1,0 +1,84 @@
+"""Rows to train on and rows to judge by: each class spread evenly, copies of a row together.
+
+A row of which copies were trained on says nothing about rows that were not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import BoolArray, FloatArray, IntArray, Labels
+from daace.exceptions import InvalidInput
+
+#: Share of each class that early stopping holds out.
+VALIDATION = 0.1
+
+#: With fewer rows of a class, hardly any is left to train on in each fold.
+FEWEST = 4
+
+
+def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArray:
+    """Return which rows are held out for validation: a tenth of each class, at random.
+
+    At least one row of a class, or one set of copies, unless it is all there is of the class.
+
+    Example:
+        >>> X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [30, 10])
+        >>> np.bincount(y[hold_out(X, y, rng=np.random.default_rng(0))]).tolist()
+        [3, 1]
+    """
+    held_out = np.zeros(len(y), dtype=bool)
+    for k in np.unique(y):
+        members, sets = _shuffled(X, y == k, rng)
+        sizes = np.bincount(sets)
+        if len(sizes) == 1:
+            continue
+        room = max(1, int(VALIDATION * len(members)))
+        taken = []
+        for number, size in enumerate(sizes):
+            if size <= room:
+                taken.append(number)
+                room -= size
+            if room == 0:
+                break
+        held_out[members[np.isin(sets, taken or [sizes.argmin()])]] = True
+    return held_out
+
+
+def spread_folds(X: FloatArray, y: Labels, folds: int, *, rng: np.random.Generator) -> IntArray:
+    """Return the fold of each row: at random, each class spread evenly.
+
+    Raises:
+        InvalidInput: the table, or a class, has too few rows for that.
+
+    Example:
+        >>> X, y = np.arange(8.0)[:, None], np.repeat(["a", "b"], 4)
+        >>> np.bincount(spread_folds(X, y, 4, rng=np.random.default_rng(0))).tolist()
+        [2, 2, 2, 2]
+    """
+    fold_of = np.empty(len(y), dtype=np.intp)
+    offset = 0  # so that the first folds do not get the remainder of every class
+    for label in np.unique(y):
+        members, sets = _shuffled(X, y == label, rng)
+        different = int(sets.max()) + 1
+        if different < FEWEST:
+            raise InvalidInput(
+                f"Every class must have at least {FEWEST} different rows to be tuned on. "
+                f"Got {different} of '{label}': drop this class or merge it with another."
+            )
+        fold_of[members] = (offset + sets) % folds
+        offset += different
+    if folds > offset:
+        raise InvalidInput(f"'folds' must be at most {offset}, the different rows. Got {folds}.")
+    return fold_of
+
+
+def _shuffled(
+    X: FloatArray, chosen: BoolArray, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return the chosen rows in random order, and for each the number of its set of copies."""
+    members = rng.permutation(np.flatnonzero(chosen))
+    same = np.unique(X[members], axis=0, return_inverse=True)[1].reshape(-1)
+    sets: IntArray = pd.factorize(same)[0]  # in order of appearance
+    return members, sets
