@@ -31,7 +31,7 @@ WRONG: dict[str, Callable[[], object]] = {
     "'min_posterior'": lambda: Goal("b", min_posterior=None),  # type: ignore[arg-type]
     "'min_posterior' must be at least 0 and below 1": lambda: Goal("b", min_posterior=1.0),
     "'penalty'": lambda: Landscape(MIXTURE, penalty=None),  # type: ignore[arg-type]
-    "'penalty' must be a finite number of at least 0 and at most 1000": lambda: Landscape(
+    "'penalty' must be a finite number of at least 0 and at most 100": lambda: Landscape(
         MIXTURE, penalty=-1
     ),
     "'density'": lambda: Landscape(None),  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 
 import daace
-from daace import __version__, load_table
+from daace import Constraints, __version__, load_table
 from daace.cli import DEMO_ROW, main
 from daace.explain.explanation import Explanation
 from daace.explain.registry import available
@@ -90,11 +91,38 @@ def test_settings_reach_the_explanation(run):
     assert "time_limit=60.0" in e.provenance.planner
 
 
+def test_rules_in_a_shell(run, folder):
+    feature = "petal length"
+    rules = (
+        "--upper", f"{feature}=4.5", "--lower", f"{feature}=1", "--only-up", "sepal length",
+        "--only-down", "sepal width",
+    )  # fmt: skip
+    code, out, err = run(
+        "explain", "model.daace", "data.csv", "--to", "versicolor", *rules, "--json", "-"
+    )
+    assert code == 0, err
+    path = Explanation.from_json(out).path
+    assert path[feature].between(1, 4.5).all()
+    assert path["sepal length"].is_monotonic_increasing
+    assert path["sepal width"].is_monotonic_decreasing
+    for wrong in (f"{feature}", f"{feature}=long"):
+        code, _, err = run("explain", "model.daace", "data.csv", "--upper", wrong)
+        assert (code, err) == (2, f"Error: '--upper' must be like age=30. Got '{wrong}'.\n")
+
+
+def test_the_rules_of_a_model_stay_unless_others_are_given(run, folder):
+    explainer = daace.load(folder / "model.daace")
+    rules = Constraints(fixed=["sepal width"])
+    replace(explainer, constraints=rules).save(folder / "ruled.daace")
+    _, out, _ = run("explain", "ruled.daace", "data.csv", "--to", "versicolor", "--json", "-")
+    assert Explanation.from_json(out).path["sepal width"].nunique() == 1
+
+
 def test_none_found_is_exit_code_one(run):
     code, out, _ = run("explain", "model.daace", "data.csv", "--plausibility", "40")
     assert code == 1
     assert "No way from 'setosa' to 'versicolor' was found" in out
-    assert "lower 'plausibility' to" in out
+    assert "lower --plausibility to" in out
     code, out, _ = run("explain", "model.daace", "data.csv", "--plausibility", "40", "--json", "-")
     assert code == 1
     assert Explanation.from_json(out).found is False
@@ -108,7 +136,7 @@ def test_none_found_is_exit_code_one(run):
         (("model.daace", "data.csv", "--to", "rose"), "'--to' must be one of 'setosa', 'ver"),
         (
             ("model.daace", "data.csv", "--fixed", "age"),
-            "'--fixed' must name features of the model. Got 'age'",
+            "Rules must name features of the model. Got 'age'",
         ),
         (("model.daace", "data.csv", "--penalty", "-1"), "'--penalty' must be a finite number"),
         (("model.daace", "data.csv", "--min-posterior", "2"), "'--min-posterior' must be at"),
@@ -382,7 +410,12 @@ def test_fit_keeps_rows_private(run):
     ("arguments", "message"),
     [
         (("--target", "colour"), "'--target' must be a column of 'data.csv'"),
-        (("--target", "class"), "The table must have numeric features only. Got text in 'id'"),
+        (
+            ("--target", "class"),
+            "The table must have numeric features only. Got text in 'id': encode categories that "
+            "have an order as numbers, and leave the others out with --drop.\n",
+        ),
+        (("--target", "Class", "--drop", "id"), "Got 'Class'. Did you mean 'class'?"),
         (("--target", "class", "--drop", "age"), "'--drop' must name columns of 'data.csv'"),
         (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
         (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x': No such file"),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from daace._files import check_writable, write_atomically
-from daace.data.table import quote
+from daace.data.table import did_you_mean, quote
 from daace.eqi.cli import app as eqi_app
 from daace.exceptions import DaaceError, InvalidInput
 from daace.explain.registry import available, density_class
@@ -40,8 +40,11 @@ ARGUMENTS = {
     "'frame' must": "The table must",
     "'target' must": "'--to' must",
     "The class must": "'--to' must",
-    "'constraints' must": "'--fixed' must",
+    "'constraints' must": "Rules must",
     "'fixed' must": "'--fixed' must",
+    "'lower' must": "'--lower' must",
+    "'upper' must": "'--upper' must",
+    "'integer' must": "'--integer' must",
     "'penalty' must": "'--penalty' must",
     "'plausibility' must": "'--plausibility' must",
     "'min_posterior' must": "'--min-posterior' must",
@@ -67,8 +70,17 @@ REMEDIES = {
     r"drop them, for example with daace\.preprocess\(table\)": "pass --drop with each",
     r", for example with frame\['.*'\]\.map\(.*\), and drop the others, for example with "
     r"frame\.drop\(columns=.*\)": ", and leave the others out with --drop",
-    r"convert them, for example with frame\.astype\(.*\)": "write them as numbers",
+    r"convert them, for example with .*": "write plain numbers, or leave them out with --drop.",
 }
+
+#: Arguments as an answer names them, and the option of each in a shell.
+OPTIONS = {
+    f"'{name}'": f"--{name.replace('_', '-')}"
+    for name in (
+        "fixed", "lower", "upper", "only_up", "only_down", "integer", "penalty", "plausibility",
+        "min_posterior", "time_limit",
+    )
+}  # fmt: skip
 
 #: How a training ended, in words.
 ENDED = {
@@ -303,6 +315,23 @@ def explain(
     fixed: Annotated[
         list[str] | None, typer.Option(help="Feature that must not change; repeatable.")
     ] = None,
+    lower: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Least value of a feature; repeatable."),
+    ] = None,
+    upper: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Greatest value of a feature; repeatable."),
+    ] = None,
+    only_up: Annotated[
+        list[str] | None, typer.Option(help="Feature that must not fall; repeatable.")
+    ] = None,
+    only_down: Annotated[
+        list[str] | None, typer.Option(help="Feature that must not rise; repeatable.")
+    ] = None,
+    integer: Annotated[
+        list[str] | None, typer.Option(help="Feature that is a whole number; repeatable.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
     time_limit: Annotated[
         float | None,
@@ -332,7 +361,16 @@ def explain(
     from daace.explain.model_file import load
     from daace.landscape.constraints import Constraints
 
-    rules = Constraints(fixed=fixed) if fixed else None
+    asked: dict[str, Any] = {
+        "fixed": fixed,
+        "lower": _bounds("--lower", lower),
+        "upper": _bounds("--upper", upper),
+        "only_up": only_up,
+        "only_down": only_down,
+        "integer": integer,
+    }
+    wanted = {name: rule for name, rule in asked.items() if rule}
+    rules = Constraints(**wanted) if wanted else None
     single: dict[str, object] = {
         "--row": row,
         "--html": html,
@@ -374,7 +412,7 @@ def explain(
     with _busy("Looking for a way"):
         explainer = load(model)
         explanation = explainer.explain(
-            _pick_row(data, row or 0, explainer.density.features_),
+            _pick_row(data, row or 0, explainer.density),
             target=to,
             penalty=penalty,
             plausibility=plausibility,
@@ -466,6 +504,7 @@ def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
     if target not in frame.columns:
         raise InvalidInput(
             f"'--target' must be a column of '{data}': {quote(frame.columns)}. Got '{target}'."
+            f"{did_you_mean(target, frame.columns)}"
         )
     nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
     if nameless:
@@ -476,15 +515,33 @@ def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
     return Table.from_frame(frame, target=target, name=data.stem)
 
 
+def _bounds(option: str, given: Sequence[str] | None) -> dict[str, float]:
+    """Return the numbers of options like `--upper age=30`, by name."""
+    bounds = {}
+    for text in given or []:
+        name, number = _pair(option, text, "age=30")
+        try:
+            bounds[name] = float(number)
+        except ValueError:
+            raise InvalidInput(f"'{option}' must be like age=30. Got '{text}'.") from None
+    return bounds
+
+
+def _pair(option: str, text: str, example: str) -> tuple[str, str]:
+    """Return what stands before and behind the last '=': a name may have some, too."""
+    name, equals, value = text.rpartition("=")
+    if not equals:
+        raise InvalidInput(f"'{option}' must be like {example}. Got '{text}'.")
+    return name, value
+
+
 def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> ConditionalDensity:
     """Return a density with the settings of a file, if there is one, and those given one by one."""
     from daace.density.tune import read_settings
 
     density = density_class(kind)() if settings is None else read_settings(settings)
     for change in changes:
-        name, equals, text = change.partition("=")
-        if not equals:
-            raise InvalidInput(f"'--set' must be like epochs=100. Got '{change}'.")
+        name, text = _pair("--set", change, "epochs=100")
         try:
             value = json_format.loads(text)
         except ValueError:  # a word
@@ -510,7 +567,7 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
     return density
 
 
-def _pick_row(data: Path, row: int, features: Sequence[str]) -> object:
+def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
     from daace.data.catalog import read_frame
 
     frame = read_frame(data)
@@ -518,19 +575,23 @@ def _pick_row(data: Path, row: int, features: Sequence[str]) -> object:
         raise InvalidInput(f"'{data}' must have rows. It has none.")
     if not 0 <= row < len(frame):
         raise InvalidInput(f"'--row' must be between 0 and {len(frame) - 1}. Got {row}.")
-    missing = [name for name in features if name not in frame.columns]
+    missing = [name for name in density.features_ if name not in frame.columns]
     if missing:
         raise InvalidInput(
             f"'{data}' must have every feature of the model. Missing: {quote(missing)}."
         )
-    return frame.iloc[[row]][list(features)]
+    known = [name for name in (*density.features_, density.target_) if name in frame.columns]
+    return frame.iloc[[row]][known]
 
 
 def _deliver(explanation: Explanation, html: Path | None, json: str | None) -> None:
     if json == "-":
         typer.echo(explanation.to_json())
     else:
-        typer.echo(explanation.describe())
+        text = explanation.describe()
+        for name, option in OPTIONS.items():
+            text = text.replace(name, option)
+        typer.echo(text)
     try:
         if json not in (None, "-"):
             write_atomically(json, explanation.to_json() + "\n")

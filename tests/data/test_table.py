@@ -87,8 +87,9 @@ def test_labels_stay_what_json_can_hold() -> None:
         (_frame(b=[1.0, 2.0, 3.0, -1e200]), "more than that in 'b': drop these rows or clip"),
         (_frame(a=list("wxyz")), "numeric features only. Got text in 'a': encode"),
         (_frame(a=pd.Series(list("wxyz"), dtype="str")), "Got text in 'a'"),
-        (_frame(a=pd.Categorical([1, 2, 3, 4])), "Got text in 'a'"),
-        (_frame(a=pd.date_range("2020", periods=4)), "Got text in 'a'"),
+        (_frame(a=pd.Categorical([1, 2, 3, 4])), "Got numbers kept as text or objects in 'a'"),
+        (_frame(a=pd.date_range("2020", periods=4)), "Got dates in 'a': convert them"),
+        (_frame(a=["51,234.00", "1,000", "3", "4"]), "Got numbers with commas in 'a': convert"),
         (_frame(a=[1 + 2j, 1, 2, 3]), "must be real. Got complex numbers in 'a'"),
         (_frame(**{"class": ["n"] * 4}), "must have at least two classes. Got 'n' only."),
         (_frame(**{"class": ["n", None, "y", "y"]}), "must not have missing values. Got 1: drop"),
@@ -361,6 +362,6 @@ def test_what_the_messages_advise_helps(remedy, frame) -> None:
 
 def test_numbers_written_as_text_are_told_from_words() -> None:
     with pytest.raises(
-        InvalidInput, match=r"written as text in 'a': .* frame.astype\(\{'a': float"
+        InvalidInput, match=r"kept as text or objects in 'a': .* frame.astype\(\{'a': float"
     ):
         Table.from_frame(_frame(a=["1.5", "2", "3", "4"]), target="class")

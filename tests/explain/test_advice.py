@@ -48,3 +48,11 @@ def test_the_advice_is_the_best_that_was_seen(simple):
 
 def test_a_path_needs_no_advice(simple):
     assert simple.explain([0.0, 0.0]).relax == {}
+
+
+def test_a_threshold_that_the_start_meets_is_no_advice(mixture):
+    """With everything fixed, it could only be told to stay."""
+    rules = Constraints(fixed=["x1", "x2"])
+    e = Explainer(mixture).explain([0.0, 0.0], target="well", constraints=rules)
+    assert not e.found
+    assert e.relax == {}

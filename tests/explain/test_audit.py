@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from daace import Table
 from daace.exceptions import InvalidInput
 
 
@@ -33,8 +36,6 @@ def test_groups_are_compared(simple, frame):
 
 
 def test_none_found_is_a_rate_of_zero(simple, frame):
-    from dataclasses import replace
-
     table = replace(simple, plausibility=50.0).audit(frame, by="group", target="well").to_frame()
     assert table["found"].tolist() == [0.0, 0.0]
     assert table["cost"].isna().all()
@@ -48,6 +49,39 @@ def test_groups_may_be_a_feature_or_apart(simple, frame):
     assert len(simple.audit(whole, by="x2", target="well").to_frame()) == 2
     series = pd.Series(["a"] * 30, name="town")
     assert simple.audit(rows, by=series).to_frame().index.name == "town"
+
+
+def test_a_table_is_a_frame_too(simple, frame):
+    rows = frame[["x1", "x2"]]
+    table = Table.from_frame(rows.assign(kind=frame["group"]), target="kind")
+    by_class = simple.audit(table, by="kind", target="well").to_frame()
+    expected = simple.audit(frame, by="group", target="well").to_frame()
+    pd.testing.assert_frame_equal(by_class, expected.rename_axis("kind"))
+    apart = simple.audit(table, by=frame["group"].tolist(), target="well")
+    pd.testing.assert_frame_equal(apart.to_frame(), expected)
+    assert len(simple.audit(table.take([0, 1]), by="x2", target="well").to_frame()) == 2
+
+
+def test_the_text_has_a_line_for_each_group(simple, frame):
+    frame.loc[len(frame)] = [4.0, 1.0, "there"]
+    audit = simple.audit(frame, by="group", target="well")
+    head, far, near, there = str(audit).split("\n")
+    assert head == "Ways to 'well' by group:"
+    cost, length, changes, steps = audit.to_frame().loc[
+        "far", ["cost", "length", "changes", "steps"]
+    ]
+    assert far == (
+        f"far: 15 rows, 1 there already; a way was found for 14 of 14, median cost {cost:.3g}, "
+        f"median length {length:.3g} sd, {changes:.1f} features change in {steps:.1f} steps on "
+        "average."
+    )
+    assert near.startswith("near: 15 rows, 3 there already; a way was found for 12 of 12, ")
+    assert there == "there: 1 row, 1 there already."
+    assert repr(audit) == "Audit(by='group', rows=31, groups=3)"
+    none = replace(simple, plausibility=50.0).audit(frame, by="group", target="well")
+    assert str(none).split("\n")[1] == (
+        "far: 15 rows, 0 there already; a way was found for 0 of 15."
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,5 +108,7 @@ def test_measurements_are_no_groups(simple, frame):
     longer = pd.concat([frame, frame + frame], ignore_index=True)
     with pytest.raises(InvalidInput, match=r"at most 30 groups. Got .*: cut it into categories"):
         simple.audit(longer.drop(columns="group"), by="x1", target="well")
-    with pytest.raises(InvalidInput, match=r"'frame' must be a pandas DataFrame. Got ndarray"):
+    with pytest.raises(
+        InvalidInput, match=r"'frame' must be a daace.Table or a frame. Got ndarray"
+    ):
         simple.audit(np.zeros((2, 2)), by="x1")

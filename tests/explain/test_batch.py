@@ -12,6 +12,7 @@ from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain import batch
 from daace.explain.explainer import Explainer
 from daace.explain.question import row_generator
+from daace.planners.base import CUT_SHORT
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_to_frame_has_outcome_and_counterfactual(simple, rows):
     many = simple.explain_batch(rows.head(3), target="well", plausibility=0.2)
     frame = many.to_frame()
     assert list(frame.columns) == [
-        "status", "found", "current", "target", "cost", "log_prob", "posterior", "steps",
+        "status", "found", "current", "target", "cost", "log_prob", "posterior", "steps", "notes",
         "x1", "x2",
     ]  # fmt: skip
     assert frame.index.tolist() == ["p0", "p1", "p2"]
@@ -113,24 +114,51 @@ def test_to_frame_has_outcome_and_counterfactual(simple, rows):
     assert np.isinf(none["cost"]).all()
 
 
-def test_a_feature_called_status_keeps_its_name(straight):
+@pytest.mark.parametrize(("name", "outcome"), [("status", "found"), ("notes", CUT_SHORT)])
+def test_a_feature_called_as_an_outcome_keeps_its_name(straight, name, outcome):
     from daace import LinearGaussianNetwork, Table
 
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 50)
-    frame = pd.DataFrame({"status": rng.normal(size=100) + 3 * y, "class": y})
+    frame = pd.DataFrame({name: rng.normal(size=100) + 3 * y, "class": y})
     density = LinearGaussianNetwork().fit(Table.from_frame(frame, target="class"))
-    many = Explainer(density, planner=straight).explain_batch(frame.head(2))
+    explainer = Explainer(density, planner=straight)
+    many = explainer.explain_batch(frame.head(2), time_limit=1e-9)
     result = many.to_frame()
-    assert result["explanation_status"].tolist() == ["found", "found"]
-    assert result["status"].tolist() == [e.counterfactual["status"] for e in many]
+    assert result[f"explanation_{name}"].tolist() == [outcome, outcome]
+    assert result[name].tolist() == [e.counterfactual[name] for e in many]
+    assert many.summary().cut_off == 2
+
+
+def test_answers_that_were_cut_off_say_so(simple):
+    rows = [[0.0, 0.0], [4.0, 1.0], [1.0, 0.0]]
+    many = simple.explain_batch(rows, target="well", time_limit=1e-9)
+    assert many.to_frame()["notes"].tolist() == [CUT_SHORT, "", CUT_SHORT]
+    assert many.summary().cut_off == 2
+    assert (
+        "rows have a way (found 2, already_there 1); 2 of them were cut off by the time limit; "
+        in (str(many.summary()))
+    )
+    assert "; 1 of them was cut off by" in str(many[:2].summary())
+    whole = simple.explain_batch(rows, target="well")
+    assert whole.to_frame()["notes"].tolist() == ["", "", ""]
+    assert whole.summary().cut_off == 0
+    assert "cut off" not in str(whole.summary())
+
+
+def test_all_notes_of_an_answer_are_in_its_row(simple):
+    (e,) = simple.explain_batch([[0.0, 0.0]], target="well")
+    many = batch.Batch(
+        (dataclasses.replace(e, notes=("One.", "Two.")),), pd.RangeIndex(1), ("x1", "x2")
+    )
+    assert many.to_frame()["notes"].tolist() == ["One. Two."]
 
 
 def test_no_rows_give_an_empty_batch(simple):
     many = simple.explain_batch(pd.DataFrame({"x1": [], "x2": []}, dtype=float), target="well")
     assert len(many) == 0
     assert len(many.to_frame()) == 0
-    assert list(many.to_frame().columns[-3:]) == ["steps", "x1", "x2"]
+    assert list(many.to_frame().columns[-3:]) == ["notes", "x1", "x2"]
 
 
 @pytest.mark.parametrize(
@@ -150,6 +178,36 @@ def test_the_row_that_breaks_a_constraint_is_named(simple):
     with pytest.raises(InvalidInput, match="Row 1: 'upper' must allow the start"):
         simple.explain_batch(
             [[0.0, 0.0], [2.0, 0.0]], target="well", constraints=Constraints(upper={"x1": 1.0})
+        )
+
+
+def test_all_rows_that_break_a_constraint_are_named(mixture):
+    rules = Constraints(upper={"x1": 1.0}, integer=["x2"])
+    values = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 0.5], [3.0, 1.0]])
+    excluded = list(batch.excluded_rows(rules, mixture, values, first=10))
+    assert [row for row, _ in excluded] == [11, 12, 13]
+    assert excluded[1][1].startswith("'integer' must allow the start. Got 'x2', which is 0.5 now")
+    with pytest.raises(
+        InvalidInput,
+        match=r"^Row 11: 'upper' must allow the start. Got upper=1 for 'x1', which is 2 now: .* "
+        r"The constraints exclude 3 rows: 11, 12, 13\.$",
+    ):
+        batch.refuse_excluded(excluded)
+    with pytest.raises(
+        InvalidInput, match=r"^Here: Row 0: no. .* 8 rows: 0, 1, 2, 3, 4 and 3 more"
+    ):
+        batch.refuse_excluded(((row, "no.") for row in range(8)), place="Here: ")
+    with pytest.raises(InvalidInput, match=r"^Row 12: 'integer' .*leave it out\.$"):
+        batch.refuse_excluded(excluded[1:2])
+    batch.refuse_excluded(batch.excluded_rows(None, mixture, values))
+
+
+def test_a_batch_names_all_rows_that_break_a_constraint(simple):
+    with pytest.raises(InvalidInput, match=r"^Row 1: 'upper' .* exclude 2 rows: 1, 2\.$"):
+        simple.explain_batch(
+            [[0.0, 0.0], [2.0, 0.0], [3.0, 0.0]],
+            target="well",
+            constraints=Constraints(upper={"x1": 1.0}),
         )
 
 

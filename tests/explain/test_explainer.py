@@ -74,7 +74,7 @@ def test_settings_are_stored_untouched(mixture):
     [
         (
             {"penalty": -1},
-            "'penalty' must be a finite number of at least 0 and at most 1000. Got -1.",
+            "'penalty' must be a finite number of at least 0 and at most 100. Got -1.",
         ),
         ({"scale": "log"}, "'scale' must be one of 'relative', 'nll'. Got 'log'."),
         ({"plausibility": np.nan}, "'plausibility' must be a finite number. Got nan."),

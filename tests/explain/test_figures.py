@@ -60,6 +60,9 @@ def test_bars_of_the_waterfall_are_its_data(explanation):
     colors = {to_hex(bar.get_facecolor()).upper() for bar in bars if bar.get_width() > 0}
     assert colors == {BORDER.upper()}
     assert {to_hex(b.get_facecolor()).upper() for b in bars if b.get_width() < 0} <= {PATH.upper()}
+    low, high = axes.get_xlim()
+    assert all(low < bar.get_x() < high for bar in bars)  # none is cut by the frame
+    assert all(low < bar.get_x() + bar.get_width() < high for bar in bars)
     words = " ".join(texts(axes.figure))
     assert "log-odds of 'benign', in nats" in words
     assert "18 other changes" in words

@@ -289,7 +289,12 @@ def test_members_above_the_limit_are_not_read(model, monkeypatch):
         ({"features": ["a", "a", "b", "c"]}, "must name distinct features"),
         ({"features": []}, "must name distinct features"),
         ({"features": "abcd"}, "must name distinct features"),
-        ({"features": ["a", "b"], "units": {}}, "has shape (4,), not (2,)"),
+        (
+            {"features": ["a", "b"], "units": {}, "nonnegative": []},
+            "has shape (4,), not (2,)",
+        ),
+        ({"whole": ["x"]}, "must name its own features as 'whole'"),
+        ({"nonnegative": "petal"}, "must name its own features as 'nonnegative'"),
         ({"classes": ["a", "b"]}, "it gives no density for its features and classes"),
         ({"classes": [0, False, "x"]}, "must name distinct classes"),
         ({"classes": None}, "must name distinct classes"),

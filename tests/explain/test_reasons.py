@@ -3,9 +3,19 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from daace import Constraints, Explainer, GaussianMixture, Goal, Landscape, Link, Problem
+from daace import (
+    Constraints,
+    Explainer,
+    Explanation,
+    GaussianMixture,
+    Goal,
+    Landscape,
+    Link,
+    Problem,
+)
 from daace.explain.reasons import _say, find_reasons, rules_of
 
 
@@ -48,6 +58,25 @@ def test_the_rule_in_the_way_and_how_far_it_must_give(
     assert re.match(words, said)
     assert number(said) == pytest.approx(needed, rel=0.05)
     assert number(said) >= needed - 1e-3
+
+
+@pytest.mark.parametrize("unit", [1.0, 7_919.0, 0.000_123])
+@pytest.mark.parametrize("turn", [0.05, 0.15, 0.25, 0.35])
+def test_the_number_that_would_be_enough_is_enough(unit: float, turn: float) -> None:
+    """Rounded to the nearest, every other one was not."""
+    means = unit * np.array([[0.0, 0.0], [4.0 * np.cos(turn), 4.0 * np.sin(turn)]])
+    density = GaussianMixture([1, 1], means, [unit**2 * np.eye(2)] * 2, ["ill", "well"])
+    start = pd.Series([0.0, 0.0], ["x1", "x2"])
+    explainer = Explainer(density, min_posterior=0.8)
+
+    def ask(most: float) -> Explanation:
+        return explainer.explain(
+            start, target="well", constraints=Constraints(fixed=["x2"], upper={"x1": most})
+        )
+
+    nothing = ask(0.1 * unit)
+    said = next(text for text in nothing.notes if "'upper' of 'x1'" in text)
+    assert ask(number(said)).found
 
 
 def test_a_rule_that_is_kept_without_being_asked_for_gets_no_number(

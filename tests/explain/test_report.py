@@ -103,6 +103,16 @@ def test_none_found_says_what_to_relax(simple):
     assert "How to get there" not in page.text
 
 
+def test_a_page_without_a_way_does_not_speak_of_one(simple):
+    for row, settings in (([0.0, 0.0], {"plausibility": 40}), ([4.0, 1.0], {})):
+        e = simple.explain(row, target="well", **settings)
+        assert e.step_count == 0
+        text = Page(e.to_html()).text
+        assert "end of the way" not in text
+        assert "other ways" not in text
+        assert "The probabilities are those of the model" in text
+
+
 def test_from_json_makes_a_page_without_landscape(explanation):
     page = Page(Explanation.from_json(explanation.to_json()).to_html())
     assert len(page.links) == 3

@@ -39,6 +39,12 @@ def test_models_of_other_samples(iris_answer):
     assert again.equals(frame)
 
 
+def test_a_frame_is_as_good_as_a_table(iris_answer):
+    table, e = iris_answer
+    frame = e.stability(table.to_frame().assign(town="Ulm"), seeds=0, refits=2).to_frame()
+    assert frame.equals(e.stability(table, seeds=0, refits=2).to_frame())
+
+
 def test_a_refit_has_the_same_settings():
     from daace import LinearGaussianNetwork
 
@@ -58,6 +64,12 @@ def test_what_cannot_be_measured_is_refused(simple, iris_answer):
         simple.explain([0.0, 0.0], target="well", plausibility=50).stability()
     with pytest.raises(InvalidInput, match="'seeds' must be an integer of at least 0"):
         e.stability(seeds=-1)
+    with pytest.raises(
+        InvalidInput, match=r"'table' must be a daace.Table or a frame. Got ndarray"
+    ):
+        e.stability(table.X)
+    with pytest.raises(InvalidInput, match=r"'table' must have the class column .*'class'"):
+        e.stability(table.to_frame().drop(columns="class"))
     known = simple.explain([0.0, 0.0], target="well", min_log_prob=-5.0)
     assert known.stability(seeds=1).to_frame()["found"].all()
     with pytest.raises(InvalidInput, match="'refits' must be 0 for a GaussianMixture"):

@@ -4,16 +4,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from daace import Explanation, GaussianMixture
+from daace import Constraints, Explanation, GaussianMixture, Summary
 from daace.exceptions import InvalidInput
 from daace.explain import stream
+from daace.explain.batch import Batch
 from daace.explain.explainer import Explainer
+from daace.planners.base import CUT_SHORT
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def batch_frame(explainer, table) -> pd.DataFrame:
 def test_the_answers_are_those_of_a_batch(simple, table):
     out = table.with_name("answers.csv")
     summary = simple.explain_file(table, out, target="well")
-    frame = pd.read_csv(out)
+    frame = pd.read_csv(out, keep_default_na=False)
     assert frame.pop("row").tolist() == list(range(1500))
     pd.testing.assert_frame_equal(
         frame, batch_frame(simple, table), check_exact=True, check_dtype=False
@@ -65,6 +68,33 @@ def test_json_lines_are_whole_explanations(simple, table):
     for line, e in zip(lines, alone, strict=False):
         assert Explanation.from_json(line).path.equals(e.path)
     assert summary.found == 1500
+
+
+@pytest.mark.parametrize("suffix", stream.FORMATS)
+def test_answers_that_were_cut_off_say_so_in_every_format(simple, tmp_path, suffix):
+    source, out = tmp_path / "d.csv", tmp_path / f"a{suffix}"
+    source.write_text("x1,x2\n0,0\n4,1\n1,0\n")
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    summary = simple.explain_file(source, out, target="well", time_limit=1e-9)
+    assert summary.cut_off == 2
+    assert "; 2 of them were cut off by the time limit; " in str(summary)
+    if suffix == ".jsonl":
+        notes = [
+            " ".join(Explanation.from_json(line).notes) for line in out.read_text().splitlines()
+        ]
+    elif suffix == ".csv":
+        frame = pd.read_csv(out)  # an empty text is read as a gap
+        assert Summary.of(frame) == summary
+        notes = frame["notes"].fillna("").tolist()
+    else:
+        notes = pd.read_parquet(out)["notes"].tolist()
+    assert notes == [CUT_SHORT, "", CUT_SHORT]
+
+
+def test_a_file_without_notes_is_summarised(simple, table):
+    out = table.with_name("answers.csv")
+    assert simple.explain_file(table, out, target="well") == Summary.of(pd.read_csv(out))
 
 
 # One process keeps its answers part by part, more keep them block by block.
@@ -138,6 +168,18 @@ def test_another_question_does_not_go_on(simple, table, monkeypatch):
     assert simple.explain_file(table, out, target="ill", resume=False).rows == 1500
 
 
+def test_a_run_with_other_columns_does_not_go_on(simple, table, monkeypatch):
+    out = table.with_name("answers.csv")
+    to_frame = Batch.to_frame
+    with monkeypatch.context() as patch:
+        patch.setattr(Batch, "to_frame", lambda batch: to_frame(batch).drop(columns="notes"))
+        patch.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            simple.explain_file(table, out, target="well")
+    with pytest.raises(InvalidInput, match=r"same question. It differs in 'columns'"):
+        simple.explain_file(table, out, target="well")
+
+
 def test_a_changed_file_does_not_go_on(simple, table, monkeypatch):
     out = table.with_name("answers.csv")
     with monkeypatch.context() as patch:
@@ -165,6 +207,24 @@ def test_a_bad_row_is_told_before_the_work_begins(simple, table):
     with pytest.raises(InvalidInput, match=r"^Rows 1280 to 1499 of .*missing values"):
         simple.explain_file(table, out, target="well")
     assert not Path(f"{out}.part").exists()
+
+
+def test_all_rows_that_break_a_constraint_are_told_before_the_work_begins(simple, table):
+    frame = pd.read_csv(table)
+    frame["x1"] = frame["x1"].clip(upper=1.0)
+    frame.loc[[4, 700, 1400], "x1"] = 2.0
+    frame.to_csv(table, index=False)
+    out = table.with_name("answers.csv")
+    bound = replace(simple, constraints=Constraints(upper={"x1": 1.0}))
+    with pytest.raises(
+        InvalidInput,
+        match=r"data.csv', rows counted from 0: Row 4: 'upper' must allow the start. .* "
+        r"The constraints exclude 3 rows: 4, 700, 1400\.$",
+    ):
+        bound.explain_file(table, out, target="well")
+    assert not Path(f"{out}.part").exists()
+    frame.drop(index=[4, 700, 1400]).to_csv(table, index=False)
+    assert bound.explain_file(table, out, target="well").rows == 1497
 
 
 @pytest.mark.parametrize(

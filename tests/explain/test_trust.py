@@ -118,9 +118,45 @@ def test_nearest_rows(learned, split, malignant):
         e.nearest_rows(split[0].take([0]))
 
 
+def test_a_frame_is_as_good_as_a_table(learned, split):
+    train, held_out = (table.to_frame().assign(town="Ulm") for table in split)
+    assert str(learned.check(held_out)) == str(learned.check(split[1]))
+    assert learned.membership(train, held_out) == learned.membership(*split)
+    polars = pytest.importorskip("polars")
+    columns = {name: held_out[name].to_numpy() for name in held_out.columns}
+    assert str(learned.check(polars.DataFrame(columns))) == str(learned.check(split[1]))
+
+
+def test_wrong_frames_are_refused(learned, split, malignant):
+    frame = split[1].to_frame()
+    with pytest.raises(
+        InvalidInput,
+        match=r"^'table' must have the class column of the model, 'class'. Got a frame without it: "
+        r".* daace.Table.from_frame\(frame, target=...\)\.$",
+    ):
+        learned.check(frame.rename(columns={"class": "kind"}))
+    with pytest.raises(
+        InvalidInput, match=r"'table' must have every feature. Missing: 'mean area'"
+    ):
+        learned.check(frame.drop(columns="mean area"))
+    with pytest.raises(InvalidInput, match="'table' must have rows"):
+        learned.check(frame.head(0))
+    with pytest.raises(InvalidInput, match=r"must have classes of the model: .* Got 'rose'"):
+        learned.check(frame.replace({"class": {"benign": "rose"}}))
+    e = learned.explain(malignant.loc[499], target="benign")
+    with pytest.raises(InvalidInput, match=r"'rows' must be a daace.Table or a frame with every"):
+        e.nearest_rows(frame.drop(columns="mean area"))
+    with pytest.raises(InvalidInput, match=r"'rows' must not have missing values"):
+        e.nearest_rows(frame.assign(**{"mean area": np.nan}))
+
+
 def test_wrong_tables_are_refused(learned, split):
-    with pytest.raises(InvalidInput, match=r"'table' must be a daace.Table. Got DataFrame"):
-        learned.check(split[1].to_frame())
+    with pytest.raises(
+        InvalidInput, match=r"'table' must be a daace.Table or a frame. Got ndarray"
+    ):
+        learned.check(split[1].X)
+    with pytest.raises(InvalidInput, match=r"'held_out' must be a daace.Table .* Got NoneType"):
+        learned.membership(split[0], None)
     with pytest.raises(InvalidInput, match="'table' must have rows"):
         learned.check(split[1].take([]))
     with pytest.raises(InvalidInput, match=r"must have classes of the model: .* Got 'rose'"):

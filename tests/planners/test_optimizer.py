@@ -227,3 +227,11 @@ def test_features_with_a_direction_cost_no_more_than_they_must(
     assert plan.found
     assert problem.feasible.contains(plan.waypoints)
     assert oracle_cost(problem, plan.waypoints) > 0.99
+
+
+def test_costs_beyond_all_numbers_give_a_path_without_a_warning() -> None:
+    density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+    problem = Problem(np.array([-400.0]), Landscape(density, penalty=100.0), Goal("b"))
+    plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
+    assert plan.found
+    assert plan.cost == np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,12 +15,27 @@ from daace.exceptions import InvalidInput
 #: Larger numbers overflow when they are squared.
 LARGEST = 1e100
 
+#: Whole numbers with fewer values than this are counts or kinds: the paper drops such features.
+FEW_VALUES = 20
+
 
 def quote(names: Iterable[object], limit: int = 5) -> str:
     """Write names as `'a', 'b'`, and how many more there are beyond `limit`."""
     names = list(names)
     shown = ", ".join(f"'{name}'" for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the question whether a name was meant that looks like this one, or nothing.
+
+    Example:
+        >>> did_you_mean("Class", ["age", "class"]), did_you_mean("x", ["age", "class"])
+        (" Did you mean 'class'?", '')
+    """
+    names = {str(other).lower(): str(other) for other in known}
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.8)
+    return f" Did you mean '{names[near[0]]}'?" if near else ""
 
 
 def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
@@ -63,22 +79,35 @@ def numeric_matrix(frame: pd.DataFrame, *, what: str) -> FloatArray:
 def _about_text(frame: pd.DataFrame, text: list[str], *, what: str) -> str:
     """Say what to do about columns that are not numbers."""
     rule, first = f"{what} must have numeric features only.", text[0]
-    numbers = [
-        name
-        for name in text
-        if frame[name].map(lambda value: isinstance(value, str)).all()
-        and pd.to_numeric(frame[name], errors="coerce").notna().all()
-    ]
-    if numbers == text and len(frame):
+    dates = [name for name in text if pd.api.types.is_datetime64_any_dtype(frame[name].dtype)]
+    if dates:
+        day = f"frame['{dates[0]}']"
         return (
-            f"{rule} Got numbers written as text in {quote(text)}: convert them, for example with "
-            f"frame.astype({{'{first}': float}})."
+            f"{rule} Got dates in {quote(dates)}: convert them, for example with "
+            f"({day} - {day}.min()).dt.days."
+        )
+    words = frame[text].astype(str)
+    if _are_numbers(words):
+        return (
+            f"{rule} Got numbers kept as text or objects in {quote(text)}: convert them, for "
+            f"example with frame.astype({{'{first}': float}})."
+        )
+    if _are_numbers(words.replace(",", "", regex=True)):
+        return (
+            f"{rule} Got numbers with commas in {quote(text)}: convert them, for example with "
+            f"frame['{first}'].str.replace(',', '').astype(float)."
         )
     return (
         f"{rule} Got text in {quote(text)}: encode categories that have an order as numbers, for "
         f"example with frame['{first}'].map({{'low': 0, 'high': 1}}), and drop the others, for "
         f"example with frame.drop(columns=['{first}'])."
     )
+
+
+def _are_numbers(words: pd.DataFrame) -> bool:
+    """Whether every word can be read as a number, and there are some."""
+    read = words.apply(pd.to_numeric, errors="coerce")
+    return len(words) > 0 and bool(read.notna().all(axis=None))
 
 
 def _in_rows(chosen: np.ndarray) -> str:
@@ -222,6 +251,28 @@ class Table:
         frame = pd.DataFrame(self.X, columns=list(self.features))
         frame[self.target] = self.y
         return frame
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Features that count something, or say yes or no: few values, whole numbers all.
+
+        Example:
+            >>> frame = pd.DataFrame({"kids": [0, 2, 1], "age": [31.5, 40, 28], "y": [0, 1, 1]})
+            >>> Table.from_frame(frame, target="y").whole
+            ('kids',)
+        """
+        columns = zip(self.features, self.X.T, strict=True)
+        return tuple(
+            name
+            for name, column in columns
+            if (column == column.round()).all() and len(np.unique(column)) < FEW_VALUES
+        )
+
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """Features that are never below 0."""
+        lowest = self.X.min(axis=0, initial=np.inf)
+        return tuple(name for name, low in zip(self.features, lowest, strict=True) if low >= 0)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Table:
         """Return the table of these rows, with the same classes."""

@@ -121,6 +121,8 @@ class ConditionalDensity(ABC):
         features_: feature names, in the order of the columns of `X`.
         target_: name of the class column.
         units_: unit by feature name, where known.
+        whole_: features that were whole numbers in every row, with few values.
+        nonnegative_: features that were in no row below 0.
         standardizer_: map between user units and model space.
         draws_: `DrawStatistics`.
         resolution_: length, in model space, over which log p may change its course; infinite
@@ -135,6 +137,8 @@ class ConditionalDensity(ABC):
     features_: tuple[str, ...]
     target_: str
     units_: Mapping[str, str]
+    whole_: tuple[str, ...] = ()
+    nonnegative_: tuple[str, ...] = ()
     standardizer_: Standardizer
     draws_: DrawStatistics
     resolution_: float = np.inf
@@ -362,6 +366,8 @@ class ConditionalDensity(ABC):
         self.features_ = table.features
         self.target_ = table.target
         self.units_ = dict(table.units)
+        self.whole_ = table.whole
+        self.nonnegative_ = table.nonnegative
         self.standardizer_ = standardizer
         self.__dict__.pop("_pools", None)
         return standardizer.transform(table.X), np.searchsorted(table.classes, table.y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan
@@ -40,7 +41,12 @@ def relaxed_thresholds(problem: Problem, plan: Plan) -> dict[str, float]:
     if -math.inf < posterior_slack < 0:
         reached = math.exp(region.log_min_posterior + posterior_slack - MARGIN)
         relaxed["min_posterior"] = round_down(reached, digits=2)
-    return relaxed
+    # What the start would meet as it stands is no advice.
+    return {
+        name: value
+        for name, value in relaxed.items()
+        if not replace(problem, goal=replace(goal, **{name: value})).met_by(problem.x)
+    }
 
 
 def round_down(value: float, *, digits: int | None = None) -> float:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from daace.data.table import as_pandas
+from daace.data.table import Table
 from daace.exceptions import InvalidInput
 from daace.explain.metrics import CHANGED
+from daace.explain.trust import as_frame
 
 if TYPE_CHECKING:
     from daace.explain.batch import Batch
@@ -42,6 +43,27 @@ class Audit:
     answers: Batch
     groups: pd.Series
     by: str
+
+    def __repr__(self) -> str:
+        return f"Audit(by={self.by!r}, rows={len(self.answers)}, groups={self.groups.nunique()})"
+
+    def __str__(self) -> str:
+        lines = [f"Ways to '{self.target_name}' by {self.by}:"]
+        for group, some in self.each().groupby("group", observed=True, sort=True):
+            need = some[~some["already_there"]]
+            ways = need[need["found"]]
+            rows = "1 row" if len(some) == 1 else f"{len(some)} rows"
+            text = f"{group}: {rows}, {len(some) - len(need)} there already"
+            if len(need):
+                text += f"; a way was found for {len(ways)} of {len(need)}"
+            if len(ways):
+                text += (
+                    f", median cost {ways['cost'].median():.3g}, median length "
+                    f"{ways['length'].median():.3g} sd, {ways['changes'].mean():.1f} features "
+                    f"change in {ways['steps'].mean():.1f} steps on average"
+                )
+            lines.append(f"{text}.")
+        return "\n".join(lines)
 
     @property
     def target_name(self) -> str:
@@ -116,21 +138,21 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
     """Return the rows to explain, and the group of each.
 
     Args:
-        frame: rows in user units.
+        frame: rows in user units, as a frame or a `Table`.
         by: a column of the frame, or a group for each row.
         features: of the model; a group that is none of them is not passed on to it.
 
     Raises:
         InvalidInput: there is no such column, a group is missing, or there are too many.
     """
-    frame = as_pandas(frame)
-    if not isinstance(frame, pd.DataFrame):
-        raise InvalidInput(f"'frame' must be a pandas DataFrame. Got {type(frame).__name__}.")
+    classes = [frame.target] if isinstance(frame, Table) else []
+    frame = as_frame(frame, name="frame")
+    rows = frame.drop(columns=classes)
     if isinstance(by, str):
         if by not in frame.columns:
             raise InvalidInput(f"'by' must be a column of the frame. Got '{by}'.")
         groups = frame[by]
-        rows = frame if by in features else frame.drop(columns=by)
+        rows = rows if by in (*features, *classes) else rows.drop(columns=by)
     else:
         try:
             values = list(by)  # type: ignore[call-overload]
@@ -141,7 +163,6 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
                 f"'by' must have {len(frame)} groups, one per row. Got {len(values)}."
             )
         groups = pd.Series(values, index=frame.index, name=getattr(by, "name", None) or "group")
-        rows = frame
     if groups.isna().any():
         raise InvalidInput(
             f"'by' must name a group for every row. {int(groups.isna().sum())} have none: "

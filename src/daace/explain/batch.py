@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, overload
@@ -13,10 +13,14 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._progress import Bar
+from daace._typing import FloatArray
 from daace._workers import BACKENDS, Backend, Workers
+from daace.data.table import quote
+from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.question import Chunk, Question
 from daace.explain.summary import Summary
+from daace.landscape.constraints import Constraints
 from daace.planners.base import Plan
 
 if TYPE_CHECKING:
@@ -101,6 +105,44 @@ def check_jobs(n_jobs: int | None) -> int:
     return n_jobs
 
 
+def excluded_rows(
+    rules: Constraints | None, density: ConditionalDensity, values: FloatArray, *, first: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Yield the number of each row whose start the constraints exclude, and how they do.
+
+    Args:
+        rules: the constraints; None excludes nobody.
+        density: knows names and units.
+        values: rows in user units.
+        first: number of the first row, where these are part of a longer table.
+    """
+    if rules is None:
+        return
+    for row, start in enumerate(density.standardizer_.transform(values), first):
+        try:
+            rules.compile(density, start)
+        except InvalidInput as error:
+            yield row, str(error)
+
+
+def refuse_excluded(excluded: Iterable[tuple[int, str]], *, place: str = "") -> None:
+    """Raise `InvalidInput` if there are excluded rows: how the first is, and which others are.
+
+    Args:
+        excluded: as `excluded_rows` yields them.
+        place: what the message begins with.
+    """
+    rows, reason = [], ""
+    for row, how in excluded:
+        rows.append(row)
+        reason = reason or how
+    if not rows:
+        return
+    listed = quote(rows).replace("'", "")
+    others = f" The constraints exclude {len(rows)} rows: {listed}." if len(rows) > 1 else ""
+    raise InvalidInput(f"{place}Row {rows[0]}: {reason}{others}")
+
+
 #: In a worker: the first copy of the question it got, by batch.
 _kept: dict[str, Question] = {}
 
@@ -161,8 +203,10 @@ class Batch:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per explanation: outcome, then the counterfactual in user units.
 
-        The features are missing where no counterfactual was found. Where a feature has the name
-        of a column of the outcome, the latter is called 'explanation_...'.
+        The last column of the outcome, `notes`, is what the search has to say besides, such as
+        that the time limit cut it off; it is empty where there is nothing. The features are
+        missing where no counterfactual was found. Where a feature has the name of a column of the
+        outcome, the latter is called 'explanation_...'.
         """
         features = list(self.features)
         outcome = {
@@ -174,6 +218,7 @@ class Batch:
             "log_prob": np.array([e.log_prob for e in self], dtype=np.float64),
             "posterior": np.array([e.posterior for e in self], dtype=np.float64),
             "steps": np.array([e.step_count for e in self], dtype=np.int64),
+            "notes": [" ".join(e.notes) for e in self],
         }
         columns = {
             f"explanation_{name}" if name in features else name: column

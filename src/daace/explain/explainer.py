@@ -16,18 +16,18 @@ import pandas as pd
 from daace._checks import check_integer
 from daace._typing import FloatArray
 from daace._workers import Backend
-from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
-from daace.explain.alternatives import find_alternatives
+from daace.explain.alternatives import DEARER, find_alternatives
 from daace.explain.asking import ask, check_settings, one_row
 from daace.explain.audit import Audit, split_groups
-from daace.explain.batch import Batch, check_jobs, solve_rows
+from daace.explain.batch import Batch, check_jobs, excluded_rows, refuse_excluded, solve_rows
 from daace.explain.classifier import ClassifierPosterior
 from daace.explain.explanation import Explanation
 from daace.explain.front import ExplanationFront, search_front
 from daace.explain.model_file import save
 from daace.explain.network import Network, read_network
+from daace.explain.oddities import find_disagreement
 from daace.explain.question import check_seed
 from daace.explain.reasons import find_reasons
 from daace.explain.summary import Summary
@@ -132,6 +132,7 @@ class Explainer:
             values, target=target, min_log_prob=min_log_prob, time_limit=time_limit, seed=seed
         )
         blocked = best.status == "goal_unreachable" and used.classifier_budget is None
+        best = replace(best, notes=(*best.notes, *find_disagreement(self.density, row, best)))
         if alternatives == 0 and not blocked:
             return best
         asked = ask(
@@ -152,6 +153,9 @@ class Explainer:
             count=int(alternatives),
             rng=np.random.default_rng(seed),
         )
+        if not others and best.step_count:
+            alone = f"No other way was found for at most {DEARER:g} times the cost."
+            return replace(best, notes=(*best.notes, alone))
         return replace(best, alternatives=tuple(asked.answer(0, plan) for plan in others))
 
     def tradeoff(
@@ -211,7 +215,7 @@ class Explainer:
         Args:
             row: as in `explain`.
             target: as in `explain`.
-            vertices: waypoints between start and end.
+            vertices: waypoints between start and end, in the genetic search.
             planner: settings of the genetic search; `NSGA2()` when left out.
             seed: of the random generator.
 
@@ -270,6 +274,8 @@ class Explainer:
             planner=planner,
         )
         values = self.density.user_values(frame)
+        if len(values) > 1:
+            refuse_excluded(excluded_rows(used.constraints, self.density, values))
         explanations = used.explain_values(
             values,
             target=target,
@@ -296,7 +302,7 @@ class Explainer:
         """Explain every row of a frame and compare the answers by group.
 
         Args:
-            frame: rows in user units, as a DataFrame.
+            frame: rows in user units, as a DataFrame or a `Table`.
             by: a column of the frame, which need not be a feature of the model; or a group for
                 each row.
             target, n_jobs, progress, seed: as in `explain_batch`.
@@ -310,12 +316,12 @@ class Explainer:
         )
         return Audit(answers, groups, str(groups.name))
 
-    def check(self, table: Table) -> Check:
+    def check(self, table: object) -> Check:
         """Compare the density with rows that it has not seen, and warn if it is weak.
 
         Args:
-            table: held-out rows with their classes. Rows that the density was fitted on make it
-                look better than it is.
+            table: held-out rows with their classes, as a `Table` or a frame with the class
+                column. Rows that the density was fitted on make it look better than it is.
 
         Raises:
             InvalidInput: the table has no rows, other features, or classes that are not known.
@@ -325,12 +331,12 @@ class Explainer:
             warnings.warn(sentence, stacklevel=2)
         return result
 
-    def membership(self, training: Table, held_out: Table) -> float:
+    def membership(self, training: object, held_out: object) -> float:
         """Return how well the density tells its training rows from others.
 
         Args:
-            training: rows that it was fitted on.
-            held_out: rows of the same kind that it was not fitted on.
+            training: rows that it was fitted on, as a `Table` or a frame with the class column.
+            held_out: rows of the same kind that it was not fitted on, as one or the other.
 
         Returns:
             the probability that a training row is denser than a held-out one (AUC): 0.5 if the

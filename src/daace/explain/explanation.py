@@ -18,13 +18,13 @@ from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.advice import relaxed_thresholds
 from daace.explain.encoding import dump_json
+from daace.explain.oddities import find_oddities
 from daace.explain.provenance import Provenance
 from daace.explain.record import parse_record, to_record
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan, Status
 
 if TYPE_CHECKING:
-    from daace.data.table import Table
     from daace.explain.explainer import Explainer
     from daace.explain.plots import Plot
     from daace.explain.stability import Stability
@@ -128,11 +128,12 @@ class Explanation:
             ),
             PROFILE,
         )
+        path = user_path(problem, plan.waypoints, values)
         return cls(
             status=plan.status,
             current=judge.classes_[int(np.argmax(shares[0]))].item(),
             target=judge.classes_[region.index].item(),
-            path=user_path(problem, plan.waypoints, values),
+            path=path,
             profile=profile,
             cost=plan.cost,
             relax=relaxed_thresholds(problem, plan),
@@ -141,7 +142,7 @@ class Explanation:
             provenance=provenance,
             density=density,
             explainer=explainer,
-            notes=plan.notes,
+            notes=(*plan.notes, *find_oddities(problem, path.to_numpy())),
         )
 
     # What was found ---------------------------------------------------------------------------
@@ -206,18 +207,18 @@ class Explanation:
 
     # Can it be trusted? -----------------------------------------------------------------------
 
-    def stability(
-        self, table: Table | None = None, *, seeds: int = 5, refits: int = 10
-    ) -> Stability:
+    def stability(self, table: object = None, *, seeds: int = 5, refits: int = 10) -> Stability:
         """Explain again with other seeds, and with models of other samples, and compare.
 
         Args:
-            table: the training rows; without them, other samples cannot be drawn.
+            table: the training rows, as a `Table` or a frame with the class column; without
+                them, other samples cannot be drawn.
             seeds: how many other seeds to try.
             refits: how many bootstrap samples of the table to fit and ask.
 
         Raises:
-            InvalidInput: no way was found, or the explanation was read from JSON.
+            InvalidInput: no way was found, the explanation was read from JSON, or the table is
+                not what was expected.
         """
         from daace.explain.stability import measure_stability
 

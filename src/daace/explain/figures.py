@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 #: More arcs than these hide each other.
 MOST_ARCS = 90
 
-#: Least span of an axis of probabilities.
-SMALLEST_SPAN = 0.04
-
 
 # One explanation ----------------------------------------------------------------------------------
 
@@ -81,11 +78,16 @@ def draw_waterfall(e: Explanation) -> Plot:
         side.set_tick_params(length=0)
     right.spines["right"].set_visible(False)
     axes.set_ylim(len(sizes) - 0.5, -0.5)
+    axes.use_sticky_edges = False  # bars do not end at the frame
     axes.margins(x=0.06)
     _tidy(axes, grid="x", hide=("top", "left", "right"))
     up, down = ("for it", "against it") if known else ("rises", "falls")
     handles = [Line2D([], [], color=BORDER, linewidth=6), Line2D([], [], color=PATH, linewidth=6)]
-    legend(figure, handles, [up, down])
+    labels = [up, down]
+    if known:
+        handles += [Line2D([], [], color=QUIET), Line2D([], [], color=GOAL, linewidth=1.6)]
+        labels += ["start", "counterfactual"]
+    legend(figure, handles, labels)
     return figure
 
 
@@ -178,7 +180,7 @@ def draw_tradeoff(scan: Tradeoff) -> Plot:
 
 
 def draw_front(front: ExplanationFront) -> Plot:
-    """Draw cost against probability of the target, coloured by plausibility."""
+    """Draw cost against plausibility, coloured by the probability of the target."""
     figure = Plot(figsize=(7.2, 4.8), layout="constrained")
     axes = figure.subplots()
     data = front.to_frame()
@@ -186,23 +188,24 @@ def draw_front(front: ExplanationFront) -> Plot:
         axes.set_axis_off()
         axes.text(0.5, 0.5, "No path to the goal was found.", ha="center", color=INK)
         return figure
+    asked = front[0].provenance.min_posterior
     points = axes.scatter(
-        data["cost"], data["posterior"], c=data["percentile"], cmap="viridis", vmin=0, vmax=100,
-        s=48, edgecolors="white", linewidths=0.6,
+        data["cost"], data["percentile"], c=data["posterior"], cmap="viridis", vmin=asked, vmax=1,
+        s=64, edgecolors="white", linewidths=0.6,
     )  # fmt: skip
-    bar = figure.colorbar(points, ax=axes, pad=0.02)
-    bar.set_label("more plausible than so many % of cases")
+    share = FuncFormatter(lambda value, _: f"{100 * value:g}%")
+    bar = figure.colorbar(points, ax=axes, pad=0.02, format=share)
+    bar.set_label(plain(f"probability of '{shorten(str(front[0].target), 30)}' at the end"))
     bar.outline.set_visible(False)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
-    low, high = axes.get_ylim()
-    if high - low < SMALLEST_SPAN:  # closer to each other than labels can tell
-        top = min(0.5 * (low + high + SMALLEST_SPAN), 1 + 0.1 * SMALLEST_SPAN)
-        axes.set_ylim(top - SMALLEST_SPAN, top)
+    axes.set_ylim(-4, 104)
     axes.set_xlabel("cost of the way")
-    axes.set_ylabel(plain(f"probability of '{shorten(str(front[0].target), 30)}' at the end"))
-    axes.set_title(
-        f"{len(front)} ways, none beaten in all three", fontsize=11, color=INK, loc="left"
+    axes.set_ylabel("end is more plausible than so many % of cases")
+    title = (
+        "One way: nothing more to buy"
+        if len(front) == 1
+        else (f"{len(front)} ways: what a higher cost buys")
     )
+    axes.set_title(title, fontsize=11, color=INK, loc="left")
     _tidy(axes, grid="both", hide=("top", "right"))
     return figure
 

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from daace._typing import FloatArray
 from daace.explain.asking import Asked
-from daace.planners.base import Plan, Status
-from daace.planners.nsga2 import NSGA2
+from daace.planners.base import Clock, arrive
+from daace.planners.nsga2 import NSGA2, Front
+from daace.planners.optimizer import PathOptimizer
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
     from daace.explain.plots import Plot
+
+#: Members, at most: so many searches take about as long as the genetic one.
+MEMBERS = 10
+
+#: Probabilities that differ by less are equal; so are log-densities, in standard deviations.
+EQUAL = 1e-3
+
+#: The log-density of an end may round differently when it is judged alone.
+ROUNDING = 1e-9
+
+#: Steps from what the cheapest way reaches to what a member of the genetic search does.
+STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +62,75 @@ class ExplanationFront:
         return pd.DataFrame(rows, columns=["cost", "posterior", "log_prob", "percentile"])
 
     def plot(self) -> Plot:
-        """Draw cost against probability of the target, coloured by plausibility."""
+        """Draw cost against plausibility, coloured by the probability of the target."""
         from daace.explain.figures import draw_front
 
         return draw_front(self)
 
 
 def search_front(asked: Asked, search: NSGA2, *, vertices: int) -> ExplanationFront:
-    """Return the front of one row's problem as explanations."""
+    """Return the front of one row's problem as explanations.
+
+    The genetic search shows which log-densities and probabilities can be reached together, but
+    its paths are far from the cheapest. So its members only set thresholds: between them and the
+    plain answer some are chosen, and planned for as `explain` does.
+    """
+    problem = asked.problems[0]
     rng = np.random.default_rng(asked.rows.seed)
-    found = search.solve_front(asked.problems[0], rng=rng, vertices=vertices)
-    plans = [
-        Plan(Status.FOUND, path, float(cost), 0, 0.0)
-        for path, cost in zip(found.paths, found.costs, strict=True)
-    ]
-    return ExplanationFront(tuple(asked.answer(0, plan, search) for plan in plans))
+    found = search.solve_front(problem, rng=rng, vertices=vertices)
+    least = np.array([problem.region.min_log_prob, problem.goal.min_posterior])
+    members = _plan(asked, least, found, search)
+    plain = np.array([members[0].log_prob, members[0].posterior]) if members else least
+    for level in _spread(found, plain):
+        members += _plan(asked, np.maximum(level - [ROUNDING, EQUAL], least), found, search)
+    return ExplanationFront(_unbeaten(members, problem.landscape.density.draws_.sd))
+
+
+def _plan(asked: Asked, level: FloatArray, found: Front, search: NSGA2) -> list[Explanation]:
+    """Return the cheapest way that reaches a log p and a posterior, if there is one.
+
+    It is the one `explain` finds, unless the genetic search has found a cheaper one.
+    """
+    log_prob, posterior = level.tolist()
+    problem, planner = asked.problems[0], asked.question.planner
+    if not isinstance(planner, PathOptimizer):
+        planner = PathOptimizer()
+    goal = replace(problem.goal, min_log_prob=log_prob, min_posterior=posterior)
+    (plan,) = replace(asked.question, planner=planner, goals=(goal,)).solve(asked.rows)
+    reaching = (found.log_probs >= log_prob) & (found.posteriors >= posterior)
+    cheaper = np.flatnonzero(reaching & (found.costs < plan.cost))
+    if len(cheaper):
+        plan = arrive(problem, found.paths[cheaper[0]], Clock())
+        return [asked.answer(0, plan, search)]
+    return [asked.answer(0, plan, planner)] if plan.found else []
+
+
+def _spread(found: Front, plain: FloatArray) -> Iterator[FloatArray]:
+    """Choose pairs of log p and posterior, each far from the plain one and from those before.
+
+    They lie on the ways from the plain pair to those of the genetic search. None asks for more
+    than a member of it has.
+    """
+    if not len(found):
+        return
+    reached = np.column_stack([found.log_probs, found.posteriors])
+    shares = np.linspace(0, 1, STEPS + 1)[:, None, None]
+    levels = np.minimum(plain + shares * (reached - plain), reached).reshape(-1, 2)
+    unit = [np.ptp(levels[:, 0]) or 1.0, 1.0]  # log p as a share of its range
+    chosen, distance = plain, np.full(len(levels), np.inf)
+    for _ in range(MEMBERS - 1):
+        distance = np.minimum(distance, np.linalg.norm((levels - chosen) / unit, axis=1))
+        if distance.max() <= EQUAL:
+            return
+        chosen = levels[np.argmax(distance)]
+        yield chosen
+
+
+def _unbeaten(members: Sequence[Explanation], unit: float) -> tuple[Explanation, ...]:
+    """Return the members that no cheaper one equals; `unit` is that of log p."""
+    kept: list[Explanation] = []
+    for e in sorted(members, key=lambda e: (e.cost, -e.log_prob, -e.posterior)):
+        log_prob, posterior = e.log_prob - EQUAL * unit, e.posterior - EQUAL
+        if not any(k.log_prob >= log_prob and k.posterior >= posterior for k in kept):
+            kept.append(e)
+    return tuple(kept)

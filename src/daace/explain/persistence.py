@@ -82,6 +82,8 @@ def write_model(
         "kind": density.kind,
         "features": density.features_,
         "units": density.units_,
+        "whole": density.whole_,
+        "nonnegative": density.nonnegative_,
         "target": density.target_,
         "classes": density.classes_,
         "density": learned,
@@ -191,6 +193,10 @@ def _read_meta(file: Path, data: bytes) -> dict[str, Any]:
         raise ModelFileError(f"'{file}' must give units to its own features only.")
     if not all(isinstance(unit, str) for unit in units.values()):
         raise ModelFileError(f"'{file}' must give units as text.")
+    for key in ("whole", "nonnegative"):  # files of earlier versions have neither
+        names = meta.setdefault(key, [])
+        if not (names == [] or (_distinct(names, str) and set(names) <= set(features))):
+            raise ModelFileError(f"'{file}' must name its own features as '{key}'.")
     if not isinstance(meta.get("target"), str) or meta["target"] in features:
         raise ModelFileError(f"'{file}' must name its target, which is no feature.")
     if not (isinstance(meta.get("density"), dict) and isinstance(meta.get("explainer"), dict)):
@@ -271,6 +277,7 @@ def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
     density.features_ = tuple(meta["features"])
     density.target_ = meta["target"]
     density.units_ = dict(meta["units"])
+    density.whole_, density.nonnegative_ = tuple(meta["whole"]), tuple(meta["nonnegative"])
     density.standardizer_ = standardizer
     density.draws_ = draws
     _try(density)

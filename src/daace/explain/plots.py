@@ -187,8 +187,8 @@ def draw_terrain(figure: Figure | SubFigure, e: Explanation, ground: Terrain) ->
         axes, ground.path[:, 0], height, line=len(ground.features) == 2, found=e.found
     )
     others = len(e.path.columns) - len(ground.features)
-    title = "The ground under the path"
-    if others:
+    title = "The ground under the path" if e.step_count else "The ground around the start"
+    if others and e.step_count:
         title += f"; {others} other feature{'s' * (others > 1)} move{'s' * (others == 1)} along"
     axes.set_title(title, fontsize=11, color=INK, loc="left")
     legend(figure, handles, [handle.get_label() for handle in handles])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.explain.words import exact
 from daace.landscape.constraints import Constraints
 from daace.landscape.links import Link
 from daace.landscape.problem import Problem
@@ -109,7 +111,7 @@ def _bound(
         change = end[feature] - start[feature]
         return {"max_rise": change, "max_fall": -change}.get(name, end[feature])
 
-    words = f"'{name}' of '{feature}' ({number:.4g})"
+    words = f"'{name}' of '{feature}' ({exact(number)})"
     return Rule(words, _changed(rules, name, others), eased, number, needed)
 
 
@@ -185,8 +187,26 @@ def _say(problem: Problem, rule: Rule) -> str:
             enough = middle
         else:
             close = middle
-    number = rule.now + enough * (far - rule.now)
-    return f"{head}: {number:.4g} would be enough."
+    number = round_beyond(rule.now + enough * (far - rule.now), rule.now)
+    return f"{head}: {exact(number)} would be enough."
+
+
+def round_beyond(value: float, origin: float) -> float:
+    """Round to four digits, away from an origin: what is enough stays so.
+
+    Example:
+        >>> round_beyond(33641.2, 30000.0), round_beyond(-0.0123456, 1.0)
+        (33650.0, -0.01235)
+    """
+    if value == 0:
+        return value
+    decimals = 3 - math.floor(math.log10(abs(value)))
+    side = math.ceil if value > origin else math.floor
+    scaled = value * 10.0**decimals
+    # A number of four digits stays what it is, whatever the last bit of the product says.
+    nearest = round(scaled)
+    digits = nearest if abs(scaled - nearest) < 1e-9 * abs(scaled) else side(scaled)
+    return digits / 10.0**decimals if decimals >= 0 else digits * 10.0**-decimals
 
 
 def _together(problem: Problem, rules: list[Rule]) -> str:

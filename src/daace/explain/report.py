@@ -159,14 +159,20 @@ def _alternatives(e: Explanation) -> str:
 def _caveats(e: Explanation) -> str:
     judge = "the model" if e.provenance.classifier is None else e.provenance.classifier
     items = [
-        "This is not a causal claim: cases like this one, with the other outcome, look like the "
-        "end of the way. Whether a change can be made, and what else it brings, is for people to "
-        "judge.",
         f"The probabilities are those of {judge}. They are as good as the data behind it, and "
         "explainer.check(table) says how good that is on rows it has not seen.",
-        "There are other ways. This one is short and stays where cases are common; what must not "
-        "change can be said beforehand.",
     ]
+    if e.step_count:
+        causal = (
+            "This is not a causal claim: cases like this one, with the other outcome, look like "
+            "the end of the way. Whether a change can be made, and what else it brings, is for "
+            "people to judge."
+        )
+        others = (
+            "There may be other ways. This one is short and stays where cases are common; what "
+            "must not change can be said beforehand."
+        )
+        items = [causal, *items, others]
     if e.step_count and float(e.profile["percentile"].iloc[0]) < RARE:
         items.append(
             "The start itself is unusual: fewer than "

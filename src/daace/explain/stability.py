@@ -14,6 +14,7 @@ from daace._checks import check_integer
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.trust import as_table
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -53,7 +54,7 @@ class Stability:
         return "\n".join(lines)
 
 
-def measure_stability(e: Explanation, table: Table | None, *, seeds: int, refits: int) -> Stability:
+def measure_stability(e: Explanation, table: object, *, seeds: int, refits: int) -> Stability:
     """Explain again and compare; see `Explanation.stability`."""
     check_integer("seeds", seeds, at_least=0)
     check_integer("refits", refits, at_least=0)
@@ -65,6 +66,7 @@ def measure_stability(e: Explanation, table: Table | None, *, seeds: int, refits
         )
     if not e.found:
         raise InvalidInput("The stability can be measured of a way that was found only.")
+    training = None if table is None else as_table(explainer.density, table, name="table")
     asked: dict[str, Any] = {"target": e.target}
     if e.provenance.plausibility is None:
         asked["min_log_prob"] = e.provenance.min_log_prob
@@ -73,10 +75,10 @@ def measure_stability(e: Explanation, table: Table | None, *, seeds: int, refits
     for seed in range(e.provenance.seed + 1, e.provenance.seed + 1 + seeds):
         again = explainer.explain(row, **asked, seed=seed)
         rows.append(("seed", *_compare(e, again, e)))
-    if table is not None:
+    if training is not None:
         for number in range(refits):
             rng = np.random.default_rng([e.provenance.seed, number])
-            density = refit(explainer.density, resample(table, rng=rng))
+            density = refit(explainer.density, resample(training, rng=rng))
             other = replace(explainer, density=density)
             again = other.explain(row, **asked, seed=e.provenance.seed)
             # The old end as the start of the same question: what does the new model say of it?

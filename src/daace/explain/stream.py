@@ -18,7 +18,7 @@ from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.table import quote
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain.batch import BLOCK, Batch, share_out
+from daace.explain.batch import BLOCK, Batch, excluded_rows, refuse_excluded, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
 from daace.explain.provenance import describe_planner, name_of
@@ -97,18 +97,29 @@ def explain_file(
 
 
 def _check_rows(explainer: Explainer, source: Path) -> None:
-    """Raise `InvalidInput` for the first rows that cannot be read, before hours have gone by."""
-    first = 0
+    """Raise `InvalidInput` for rows that cannot be explained, before hours have gone by.
+
+    The first that cannot be read are told at once, those that break the constraints all together.
+    """
     with closing(read_blocks(source, explainer.density.features_)) as blocks:
-        for frame in blocks:
-            last = first + len(frame) - 1
-            try:
-                explainer.density.user_values(frame)
-            except InvalidInput as error:
-                raise InvalidInput(
-                    f"Rows {first} to {last} of '{source}', counted from 0: {error}"
-                ) from None
-            first = last + 1
+        excluded = _excluded_rows(explainer, source, blocks)
+        refuse_excluded(excluded, place=f"'{source}', rows counted from 0: ")
+
+
+def _excluded_rows(
+    explainer: Explainer, source: Path, blocks: Iterable[pd.DataFrame]
+) -> Iterator[tuple[int, str]]:
+    first = 0
+    for frame in blocks:
+        last = first + len(frame) - 1
+        try:
+            values = explainer.density.user_values(frame)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"Rows {first} to {last} of '{source}', counted from 0: {error}"
+            ) from None
+        yield from excluded_rows(explainer.constraints, explainer.density, values, first=first)
+        first = last + 1
 
 
 def _waiting(
@@ -212,6 +223,7 @@ def _fingerprint(
         "content": _digest(source),
         "whole explanations": whole,
         "features": list(explainer.density.features_),
+        "columns": list(Batch((), pd.RangeIndex(0), explainer.density.features_).to_frame()),
         "model": [draws.mean, draws.sd],
         "penalty": float(explainer.penalty),
         "scale": explainer.scale,
@@ -296,11 +308,12 @@ def _typed(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _outcomes(records: list[dict[str, Any]], features: tuple[str, ...]) -> pd.DataFrame:
-    """Return status, cost and steps of whole explanations, named as in `Batch.to_frame`."""
+    """Return what a summary needs of whole explanations, named as in `Batch.to_frame`."""
     columns = {
         "status": [record["status"] for record in records],
         "cost": np.array([float(record["cost"]) for record in records]),
         "steps": np.array([len(record["path"]) - 1 for record in records]),
+        "notes": [" ".join(record["notes"]) for record in records],
     }
     return pd.DataFrame(
         {f"explanation_{n}" if n in features else n: column for n, column in columns.items()}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from daace.planners.base import CUT_SHORT
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
@@ -17,6 +19,7 @@ class Summary:
         rows: explained.
         statuses: how often each status came out.
         cost, steps: mean over the rows for which a way was found; missing if there is none.
+        cut_off: rows whose way is the best that was found until the time limit was over.
 
     Example:
         >>> print(Summary(rows=3, statuses={"found": 2, "timeout": 1}, cost=1.5, steps=2.0))
@@ -27,6 +30,7 @@ class Summary:
     statuses: dict[str, int] = field(default_factory=dict)
     cost: float
     steps: float
+    cut_off: int = 0
 
     @classmethod
     def of(cls, frame: pd.DataFrame, features: Sequence[str] = ()) -> Summary:
@@ -43,6 +47,9 @@ class Summary:
     def __str__(self) -> str:
         listed = ", ".join(f"{status} {count}" for status, count in self.statuses.items())
         text = f"{self.found} of {self.rows} rows have a way" + (f" ({listed})" if listed else "")
+        if self.cut_off:
+            were = "was" if self.cut_off == 1 else "were"
+            text += f"; {self.cut_off} of them {were} cut off by the time limit"
         if self.statuses.get("found", 0):
             text += f"; mean cost {self.cost:.3g}, mean number of steps {self.steps:.1f}"
         return f"{text}."
@@ -54,10 +61,11 @@ class Tally:
     def __init__(self, features: Sequence[str] = ()) -> None:
         self._names = {
             name: f"explanation_{name}" if name in features else name
-            for name in ("status", "cost", "steps")
+            for name in ("status", "cost", "steps", "notes")
         }
         self._statuses: Counter[str] = Counter()
         self._cost = self._steps = 0.0
+        self._cut_off = 0
 
     def add(self, frame: pd.DataFrame) -> None:
         """Count the rows of a frame as `Batch.to_frame` makes them."""
@@ -66,6 +74,7 @@ class Tally:
         found = (status == "found").to_numpy()
         self._cost += float(frame[self._names["cost"]].to_numpy()[found].sum())
         self._steps += float(frame[self._names["steps"]].to_numpy()[found].sum())
+        self._cut_off += sum(CUT_SHORT in str(notes) for notes in frame[self._names["notes"]])
 
     def summary(self) -> Summary:
         """Return the summary of what was counted."""
@@ -75,4 +84,5 @@ class Tally:
             statuses=dict(self._statuses.most_common()),
             cost=self._cost / moved if moved else float("nan"),
             steps=self._steps / moved if moved else float("nan"),
+            cut_off=self._cut_off,
         )

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
 from daace._typing import BoolArray, FloatArray
-from daace.data.table import Table, quote
+from daace.data.table import Table, as_pandas, numeric_matrix, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.landscape.goal import Posterior
@@ -110,12 +110,12 @@ class Check:
         return draw_check(self)
 
 
-def check_density(density: ConditionalDensity, table: Table, judge: Posterior | None) -> Check:
+def check_density(density: ConditionalDensity, table: object, judge: Posterior | None) -> Check:
     """Compare a density with rows that it has not seen.
 
     Args:
         density: fitted.
-        table: held-out rows with their classes.
+        table: held-out rows with their classes, as a `Table` or a frame.
         judge: of the class; the density when None.
 
     Raises:
@@ -150,21 +150,63 @@ def check_density(density: ConditionalDensity, table: Table, judge: Posterior | 
     )
 
 
-def model_rows(density: ConditionalDensity, table: Table) -> tuple[FloatArray, FloatArray]:
-    """Return a table's rows in model space, and the index of each row's class."""
-    if not isinstance(table, Table):
+def as_frame(rows: object, *, name: str) -> pd.DataFrame:
+    """Return a `Table`, or a frame of any package, as a pandas frame.
+
+    Args:
+        rows: in user units.
+        name: of the argument, for the message.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    frame = rows.to_frame() if isinstance(rows, Table) else as_pandas(rows)
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInput(f"'{name}' must be a daace.Table or a frame. Got {type(rows).__name__}.")
+    return frame
+
+
+def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
+    """Return rows with their classes as a table; columns that the density lacks are left out.
+
+    Args:
+        density: knows its features and its class column.
+        rows: a `Table`, which is returned as it is, or a frame.
+        name: of the argument, for the message.
+
+    Raises:
+        InvalidInput: it is neither, lacks a column, or is no table of numbers and classes.
+    """
+    if isinstance(rows, Table):
+        return rows
+    frame = as_frame(rows, name=name)
+    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    if density.target_ not in frame.columns:
         raise InvalidInput(
-            f"'table' must be a daace.Table. Got {type(table).__name__}: "
-            "make one with daace.Table.from_frame(frame, target=...)."
+            f"'{name}' must have the class column of the model, '{density.target_}'. Got a frame "
+            "without it: if it is called otherwise, pass daace.Table.from_frame(frame, target=...)."
         )
+    missing = [feature for feature in density.features_ if feature not in frame.columns]
+    if missing:
+        raise InvalidInput(f"'{name}' must have every feature. Missing: {quote(missing)}.")
+    if len(frame) == 0:
+        raise InvalidInput(f"'{name}' must have rows. It has none.")
+    return Table.from_frame(frame[[*density.features_, density.target_]], target=density.target_)
+
+
+def model_rows(
+    density: ConditionalDensity, rows: object, *, name: str = "table"
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of a table or frame in model space, and the index of each row's class."""
+    table = as_table(density, rows, name=name)
     if len(table) == 0:
-        raise InvalidInput("'table' must have rows. It has none.")
+        raise InvalidInput(f"'{name}' must have rows. It has none.")
     X = density.to_model(pd.DataFrame(table.X, columns=list(table.features)))
     place = {str(label): k for k, label in enumerate(density.classes_)}
     unknown = sorted({str(label) for label in table.y} - set(place))
     if unknown:
         raise InvalidInput(
-            f"'table' must have classes of the model: {quote(place)}. Got {quote(unknown)}."
+            f"'{name}' must have classes of the model: {quote(place)}. Got {quote(unknown)}."
         )
     return X, np.array([place[str(label)] for label in table.y])
 
@@ -212,14 +254,14 @@ def _warnings(rare: float, brier: float, baseline: float, error: float) -> list[
 # What a density remembers -------------------------------------------------------------------------
 
 
-def membership_auc(density: ConditionalDensity, training: Table, held_out: Table) -> float:
+def membership_auc(density: ConditionalDensity, training: object, held_out: object) -> float:
     """Return how well log p tells training rows from others: 0.5 not at all, 1 always.
 
     The area under the ROC curve, that is the probability that a training row is denser than a
     held-out row; ties count half.
     """
-    inside = density.log_prob(model_rows(density, training)[0])
-    outside = density.log_prob(model_rows(density, held_out)[0])
+    inside = density.log_prob(model_rows(density, training, name="training")[0])
+    outside = density.log_prob(model_rows(density, held_out, name="held_out")[0])
     ranks = rankdata(np.concatenate([inside, outside]))[: len(inside)]
     below = ranks.sum() - len(inside) * (len(inside) + 1) / 2
     return float(below / (len(inside) * len(outside)))
@@ -240,12 +282,12 @@ def nearest_rows(e: Explanation, rows: object) -> pd.DataFrame:
     Raises:
         InvalidInput: there are fewer than two rows, or they have other columns.
     """
-    frame = pd.DataFrame(rows.X, columns=list(rows.features)) if isinstance(rows, Table) else rows
+    frame = as_frame(rows, name="rows")
     names: Sequence[str] = list(e.path.columns)
-    if not isinstance(frame, pd.DataFrame) or not set(names) <= set(map(str, frame.columns)):
+    if not set(names) <= set(map(str, frame.columns)):
         raise InvalidInput("'rows' must be a daace.Table or a frame with every feature.")
     known = frame.set_axis([str(name) for name in frame.columns], axis=1)[names]
-    data = known.to_numpy(dtype=np.float64) / e.sd
+    data = numeric_matrix(known, what="'rows'") / e.sd
     if len(data) < 2:
         raise InvalidInput(f"'rows' must be at least two. Got {len(data)}.")
     tree = cKDTree(data)

@@ -149,10 +149,10 @@ def exact(value: float) -> str:
     """Return a setting as it was given.
 
     Example:
-        >>> exact(50.0), exact(0.999999999999)
-        ('50', '0.999999999999')
+        >>> exact(50.0), exact(0.999999999999), exact(15_000_000.0)
+        ('50', '0.999999999999', '15000000')
     """
-    short = f"{value:g}"
+    short = f"{value:.15g}"
     return short if float(short) == value else repr(float(value))
 
 

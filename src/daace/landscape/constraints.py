@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from daace._checks import check_integer
 from daace._typing import FloatArray
-from daace.data.table import quote
+from daace.data.table import did_you_mean, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.landscape.feasible import Changes, FeasibleSet, Grid
@@ -103,10 +102,9 @@ class Constraints:
         """
         unknown = sorted(self.features() - set(names))
         if unknown:
-            near = difflib.get_close_matches(unknown[0], names, n=1, cutoff=0.8)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
             raise InvalidInput(
-                f"'constraints' must name features of the model. Got {quote(unknown)}.{hint}"
+                f"'constraints' must name features of the model. Got {quote(unknown)}."
+                f"{did_you_mean(unknown[0], names)}"
             )
 
     def features(self) -> set[str]:

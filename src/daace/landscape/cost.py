@@ -31,8 +31,8 @@ from daace.landscape.path import (
 CONVERGED = 1e-7
 MAX_NODES = 1024
 
-#: Beyond it the powers of ordinary roughness no longer fit a number.
-MAX_PENALTY = 1000.0
+#: Beyond it the powers of a roughness of a thousand, that of an outlier, no longer fit a number.
+MAX_PENALTY = 100.0
 
 #: exp(709) is the largest number; a path may be rougher between its waypoints than at them.
 LARGEST_POWER = 500.0

@@ -389,8 +389,9 @@ class Search:
         costs = self.landscape.path_costs(paths, weights=self.descent.weights)
         for i, path, cost in zip(arrived, paths, costs, strict=True):
             result[i] = float(cost), path
-            scale = self.unit[i] ** self.landscape.penalty
-            if cost - expected[i] * scale > RULE_TOLERANCE * abs(cost):
+            with np.errstate(over="ignore", invalid="ignore"):  # costs beyond all numbers are alike
+                expense = cost - expected[i] * self.unit[i] ** self.landscape.penalty
+            if np.isfinite(cost) and expense > RULE_TOLERANCE * abs(cost):
                 result[i] = self._best_path(i, candidates, goals[i])
             if not self.region.differentiable:
                 tight = self._tighten(i, result[i][1])

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import daace
+from daace import Constraints, Explainer, GaussianMixture, Table
+
+
+@pytest.fixture(scope="module")
+def explainer() -> Explainer:
+    """Loans: late payments and children are counts, income and balance are not."""
+    rng = np.random.default_rng(0)
+    good = rng.random(600) < 0.5
+    frame = pd.DataFrame(
+        {
+            "late": rng.poisson(np.where(good, 0.3, 2.5)),
+            "children": rng.poisson(1.5, 600),
+            "income": (rng.normal(np.where(good, 50_000, 40_000), 8_000)).round(),
+            "balance": rng.normal(np.where(good, 500.0, -500.0), 700.0),
+            "class": np.where(good, "paid", "failed"),
+        }
+    )
+    return daace.fit(Table.from_frame(frame, target="class"))
+
+
+ROW = {"late": 1, "children": 2, "income": 33_000, "balance": -600.0}
+
+
+def test_what_no_row_had_is_said_and_how_to_forbid_it(explainer: Explainer) -> None:
+    density = explainer.density
+    assert density.whole_ == ("late", "children")  # incomes are whole, but not counts
+    assert density.nonnegative_ == ("late", "children", "income")
+    e = explainer.explain(ROW, target="paid", plausibility=1.0)
+    assert e.counterfactual["late"] != round(e.counterfactual["late"])
+    (said,) = (note for note in e.notes if note.startswith("Between whole numbers"))
+    assert "'late'" in said
+    assert "'integer'" in said
+    rules = Constraints(integer=["late", "children"], lower={"late": 0, "children": 0})
+    ruled = explainer.explain(ROW, target="paid", plausibility=1.0, constraints=rules)
+    assert ruled.found
+    assert ruled.notes == ()
+    assert (ruled.path[["late", "children"]] % 1 == 0).all(axis=None)
+
+
+def test_below_zero(explainer: Explainer) -> None:
+    row = {"late": 0, "children": 1, "income": 42_000, "balance": -600.0}
+    rules = Constraints(fixed=["children", "income"], upper={"balance": -550.0})
+    end = explainer.explain(row, target="paid", plausibility=-4, constraints=rules)
+    assert end.path["late"].min() < 0
+    assert any(
+        note.startswith("Below 0, where no row of the table was: 'late'.") for note in end.notes
+    )
+    assert "'balance'" not in " ".join(end.notes)  # some were below 0
+
+
+def test_a_start_that_is_odd_itself_is_not_blamed_on_the_way(explainer: Explainer) -> None:
+    e = explainer.explain(
+        {**ROW, "late": -0.5, "children": 0.5},
+        target="paid",
+        constraints=Constraints(fixed=["late", "children"]),
+    )
+    assert e.notes == ()
+
+
+def test_a_model_file_keeps_it(explainer: Explainer, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    explainer.save(tmp_path / "m.daace")
+    again = daace.load(tmp_path / "m.daace")
+    assert again.density.whole_ == ("late", "children")
+    assert again.explain(ROW, target="paid").notes == explainer.explain(ROW, target="paid").notes
+
+
+@pytest.mark.parametrize("as_given", [dict, pd.Series, lambda row: pd.DataFrame([row])])
+def test_a_row_that_gives_another_class_than_the_model(explainer: Explainer, as_given) -> None:  # type: ignore[no-untyped-def]
+    row = {"late": 0, "children": 1, "income": 52_000, "balance": 700.0}
+    assert explainer.explain(as_given(row), target="paid").notes == ()
+    agreed = explainer.explain(as_given({**row, "class": "paid"}), target="paid")
+    assert agreed.notes == ()
+    for unknown in (None, "other"):
+        assert explainer.explain(as_given({**row, "class": unknown}), target="paid").notes == ()
+    denied = explainer.explain(as_given({**row, "class": "failed"}), target="paid")
+    assert denied.status == "already_there"
+    assert denied.notes == ("The row is given as 'failed'; the model takes it for 'paid'.",)
+    assert denied.notes[0] in denied.describe()
+
+
+def test_that_there_is_no_other_way_is_said() -> None:
+    means = [[0.0, 0.0], [4.0, 0.0]]
+    density = GaussianMixture([1, 1], means, [np.eye(2), np.eye(2)], ["ill", "well"])
+    e = Explainer(density).explain([1.8, 0.0], target="well", alternatives=2)
+    assert (e.found, e.alternatives) == (True, ())
+    assert e.notes == ("No other way was found for at most 1.5 times the cost.",)
