@@ -14,7 +14,7 @@ import numpy as np
 
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
-from daace.planners.search import Search
+from daace.planners.search import Search, alike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +48,9 @@ class StraightOptimizer(Planner):
     ) -> list[Plan]:
         """Plan several paths; those that share landscape, goal and constraints go as one batch."""
         plans: dict[int, Plan] = {}
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for i, p in enumerate(problems):
-            groups.setdefault((id(p.landscape), id(p.goal), id(p.constraints)), []).append(i)
         clock = Clock(self.time_limit)
         with one_thread():
-            for members in groups.values():
+            for members in alike(problems):
                 search = Search(
                     [problems[i] for i in members],
                     vertices=self.vertices,

@@ -13,7 +13,7 @@ from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
 from daace.planners.discrete import solve_discrete
 from daace.planners.lasso import shrink
-from daace.planners.search import Search
+from daace.planners.search import Search, alike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +107,7 @@ class PathOptimizer(Planner):
     ) -> list[Plan]:
         """Plan paths of problems without whole numbers and without a number of changes."""
         plans: list[Plan | None] = [None] * len(problems)
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for i, p in enumerate(problems):
-            shared = (p.landscape, p.goal, p.constraints, p.posterior)
-            groups.setdefault(tuple(map(id, shared)), []).append(i)
-        for members in groups.values():
+        for members in alike(problems):
             search = Search(
                 [problems[i] for i in members],
                 vertices=vertices,

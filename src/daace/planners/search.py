@@ -460,3 +460,18 @@ class Search:
         limit = lowest + max(self.vertex_tolerance, ROUNDING) * abs(lowest)
         fewest = next(v for v in wanted if costs[v] <= limit)
         return arrive(problem, self._polish(i, paths[fewest], goal), self.clock)
+
+
+def alike(problems: Sequence[Problem]) -> list[list[int]]:
+    """Part problems into those that share landscape, goal, constraints and judge."""
+    groups: list[list[int]] = []
+    for i, p in enumerate(problems):
+        for members in groups:
+            q = problems[members[0]]
+            same = p.landscape is q.landscape and p.posterior is q.posterior
+            if same and p.goal == q.goal and p.constraints == q.constraints:
+                members.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
