@@ -7,7 +7,6 @@ Results go to stdout, everything else to stderr. Exit code 0: done; 1: no counte
 from __future__ import annotations
 
 import json as json_format
-import re
 import shlex
 import sys
 import warnings
@@ -24,6 +23,7 @@ from daace.data.table import did_you_mean, quote
 from daace.eqi.cli import app as eqi_app
 from daace.exceptions import DaaceError, InvalidInput
 from daace.explain.registry import available, density_class
+from daace.explain.shell import one_line, sentence, with_options
 from daace.study.cli import app as study_app
 
 if TYPE_CHECKING:
@@ -34,53 +34,6 @@ if TYPE_CHECKING:
 
 #: A typical malignant case of breast_cancer, kept out of the fit of the demo.
 DEMO_ROW = 499
-
-#: How messages of the package begin, and how they begin in a shell.
-ARGUMENTS = {
-    "'frame' must": "The table must",
-    "'target' must": "'--to' must",
-    "The class must": "'--to' must",
-    "'constraints' must": "Rules must",
-    "'fixed' must": "'--fixed' must",
-    "'lower' must": "'--lower' must",
-    "'upper' must": "'--upper' must",
-    "'integer' must": "'--integer' must",
-    "'penalty' must": "'--penalty' must",
-    "'plausibility' must": "'--plausibility' must",
-    "'min_posterior' must": "'--min-posterior' must",
-    "'time_limit' must": "'--time-limit' must",
-    "'trials' must": "'--trials' must",
-    "'folds' must": "'--folds' must",
-    "'epochs' must": "'--epochs' must",
-    "'n_jobs' must": "'--jobs' must",
-    "'output' must": "'--output' must",
-    "'backend' must": "'--backend' must",
-    "'alternatives' must": "'--alternatives' must",
-    "'storage' must": "'--storage' must",
-    "'checkpoint' must": "'--checkpoint' must",
-    "'improve' must": "'--improve' must",
-    "'algorithm' must": "'--algorithm' must",
-    "'consistent' must": "'--consistent' must",
-}
-
-#: Remedies that are Python, as patterns, and what to do in a shell.
-REMEDIES = {
-    r", for example with frame\.dropna\(\), or fill them, for example with "
-    r"frame\.fillna\(frame\.median\(numeric_only=True\)\)": " or fill them",
-    r"drop them, for example with daace\.preprocess\(table\)": "pass --drop with each",
-    r", for example with frame\['.*'\]\.map\(.*\), and drop the others, for example with "
-    r"frame\.drop\(columns=.*\)": ", and leave the others out with --drop",
-    r"convert them, for example with .*": "write plain numbers, or leave them out with --drop.",
-}
-
-#: Arguments as an answer names them, and the option of each in a shell.
-OPTIONS = {
-    f"'{name}'": f"--{name.replace('_', '-')}"
-    for name in (
-        "fixed", "lower", "upper", "only_up", "only_down", "integer", "penalty", "plausibility",
-        "min_posterior", "time_limit",
-    )
-}  # fmt: skip
 
 #: How a training ended, in words.
 ENDED = {
@@ -109,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         try:
             code = app(args=given or ["--help"], prog_name="daace", standalone_mode=False)
         except (DaaceError, OSError) as error:
-            code = _fail(_sentence(error))
+            code = _fail(sentence(error))
         except MemoryError:
             code = _fail(
                 "This needs more memory than there is: take fewer rows or a smaller density."
@@ -118,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code = 130
         except Exception as error:
             if hasattr(error, "format_message"):  # wrong use, as typer says it
-                code = _fail(f"{_one_line(error.format_message()).rstrip('.')}.")
+                code = _fail(f"{one_line(error.format_message()).rstrip('.')}.")
             else:
-                what = _one_line(error).rstrip(".")
+                what = one_line(error).rstrip(".")
                 code = _fail(f"Internal error: {type(error).__name__}: {what}; please report it.")
         except SystemExit:  # typer's answer to a reader that closed the pipe
             code = 2
@@ -519,20 +472,12 @@ def _bounds(option: str, given: Sequence[str] | None) -> dict[str, float]:
     """Return the numbers of options like `--upper age=30`, by name."""
     bounds = {}
     for text in given or []:
-        name, number = _pair(option, text, "age=30")
+        name, _, number = text.rpartition("=")  # the last one: a name may have some, too
         try:
             bounds[name] = float(number)
         except ValueError:
             raise InvalidInput(f"'{option}' must be like age=30. Got '{text}'.") from None
     return bounds
-
-
-def _pair(option: str, text: str, example: str) -> tuple[str, str]:
-    """Return what stands before and behind the last '=': a name may have some, too."""
-    name, equals, value = text.rpartition("=")
-    if not equals:
-        raise InvalidInput(f"'{option}' must be like {example}. Got '{text}'.")
-    return name, value
 
 
 def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> ConditionalDensity:
@@ -541,7 +486,9 @@ def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> Condi
 
     density = density_class(kind)() if settings is None else read_settings(settings)
     for change in changes:
-        name, text = _pair("--set", change, "epochs=100")
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise InvalidInput(f"'--set' must be like epochs=100. Got '{change}'.")
         try:
             value = json_format.loads(text)
         except ValueError:  # a word
@@ -588,10 +535,7 @@ def _deliver(explanation: Explanation, html: Path | None, json: str | None) -> N
     if json == "-":
         typer.echo(explanation.to_json())
     else:
-        text = explanation.describe()
-        for name, option in OPTIONS.items():
-            text = text.replace(name, option)
-        typer.echo(text)
+        typer.echo(with_options(explanation.describe(), explanation.path.columns))
     try:
         if json not in (None, "-"):
             write_atomically(json, explanation.to_json() + "\n")
@@ -602,7 +546,7 @@ def _deliver(explanation: Explanation, html: Path | None, json: str | None) -> N
             _note(f"Page: {html}")
     except OSError as error:
         raise InvalidInput(
-            f"The result is complete, only this file was not written: {_sentence(error)}"
+            f"The result is complete, only this file was not written: {sentence(error)}"
         ) from None
 
 
@@ -621,23 +565,6 @@ def _fail(sentence: str) -> int:
     """Say what went wrong; return the exit code."""
     _note(f"Error: {sentence}")
     return 2
-
-
-def _sentence(error: Exception) -> str:
-    """Return what went wrong in one line, in the words of a shell."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"'{error.filename}': {error.strerror}."
-    sentence = _one_line(error)
-    for python, shell in ARGUMENTS.items():
-        if sentence.startswith(python):
-            sentence = shell + sentence.removeprefix(python)
-    for python, shell in REMEDIES.items():
-        sentence = re.sub(python, shell, sentence)
-    return sentence
-
-
-def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
