@@ -26,7 +26,8 @@ class PathOptimizer(Planner):
 
     Args:
         vertices: numbers of intermediate waypoints to try; one number means just that.
-        starts: straight lines to begin with.
+        starts: straight lines to begin with; three times as many where there may be walls, that
+            is unless the density is one Gaussian for each of two classes.
         vertex_tolerance: share of the cost that one vertex less is worth.
         sparsity: share by which the cost may grow so that fewer features change.
         l1: cost of changing a feature by one standard deviation, from start to end, besides that

@@ -48,8 +48,12 @@ CONTENDS = 0.1
 #: Routes over the roadmap of draws that seed each number of vertices.
 ROUTES = 4
 
-#: Paths carried from one number of vertices to the next.
-CARRIED = 3
+#: Paths carried from one number of vertices to the next; more where there may be walls, as the
+#: cheapest straight line may lie on the wrong side of one.
+CARRIED, CARRIED_AMONG_WALLS = 3, 6
+
+#: Times as many straight lines to begin with where there may be walls.
+MORE_STARTS = 3
 
 #: Seeds per problem that are worth moving all the way; more are scouted first.
 FEW = 4
@@ -141,7 +145,6 @@ class Search:
         routes: Sequence[list[FloatArray]] | None = None,
     ) -> None:
         self.vertices = vertices
-        self.starts_tried = starts
         self.vertex_tolerance = vertex_tolerance
         self.problems = problems
         self.clock = clock
@@ -156,6 +159,8 @@ class Search:
         density = self.landscape.density
         # A third class can bridge the other two; straight lines do not see that.
         self.walls = not density.gaussian_ or len(density.classes_) > 2
+        self.starts_tried = MORE_STARTS * starts if self.walls else starts
+        self.carried = CARRIED_AMONG_WALLS if self.walls else CARRIED
         self.given = routes
         self.routes: dict[int, list[FloatArray]] = {}
 
@@ -340,7 +345,7 @@ class Search:
         return relative
 
     def _best(self, candidates: Candidates) -> Candidates:
-        """Keep up to `CARRIED` of each problem's best paths that differ, the best first."""
+        """Keep some of each problem's best paths that differ, the best first."""
         kept: list[int] = []
         order = np.lexsort((candidates.cost, candidates.violation > FAR_FROM_GOAL))
         for i in np.unique(candidates.owner):
@@ -349,7 +354,7 @@ class Search:
                 path = candidates.paths[k]
                 if all(np.abs(path - candidates.paths[j]).max() > SAME_PATH for j in mine):
                     mine.append(int(k))
-                if len(mine) == CARRIED:
+                if len(mine) == self.carried:
                     break
             kept += mine
         return candidates.take(np.array(kept, dtype=np.intp))
