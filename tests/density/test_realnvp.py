@@ -184,6 +184,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
 import os, signal, sys
 from daace.cli import main
 from daace.density.realnvp import Trainer
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 epoch = Trainer.epoch
 def interrupted(self, number, rate):
     if number == 3:
