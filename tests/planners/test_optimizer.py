@@ -84,15 +84,17 @@ def test_a_start_far_outside_reaches_the_goal(network: LinearGaussianNetwork) ->
     assert np.isfinite(plan.cost)
 
 
-def test_a_tail_hidden_by_a_costly_start_is_improved(network: LinearGaussianNetwork) -> None:
-    x = network.sample(1, rng=np.random.default_rng(1), label="malignant")[0][0] + 4.0
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_from_an_outlier_little_is_gained_by_planning_the_rest_anew(
+    network: LinearGaussianNetwork, seed: int
+) -> None:
+    x = network.sample(1, rng=np.random.default_rng(seed), label="malignant")[0][0] + 4.0
     problem = Problem(x, Landscape(network, penalty=15.0), Goal("benign"))
     plan = PathOptimizer(vertices=2).solve(problem, rng=np.random.default_rng(0))
-    tail = Problem(plan.waypoints[1], problem.landscape, problem.goal)
-    if tail.met_by(tail.x):
-        pytest.skip("the first waypoint is the goal")
-    alone = PathOptimizer(vertices=1).solve(tail, rng=np.random.default_rng(0))
-    assert problem.path_cost(plan.waypoints[1:]) <= 1.5 * alone.cost
+    rest = Problem(plan.waypoints[1], problem.landscape, problem.goal)
+    alone = PathOptimizer(vertices=1).solve(rest, rng=np.random.default_rng(0))
+    first = problem.path_cost(plan.waypoints[:2])
+    assert plan.cost <= 1.05 * (first + alone.cost)
 
 
 def test_unreachable_by_rules_says_how_close_it_came(cancer: Table) -> None:

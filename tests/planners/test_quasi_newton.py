@@ -35,12 +35,12 @@ def test_memory_equals_the_matrix_update(rng: np.random.Generator) -> None:
     hessian = rng.normal(size=(m * n, m * n))
     hessian = hessian @ hessian.T + np.eye(m * n)
     metric, chain = identity_metric(n), np.tile(np.eye(m), (1, n, 1, 1))
-    memory, pairs = Memory.empty(), []
+    memory, pairs = Memory.empty((1, m, n)), []
     for _ in range(MEMORY + 2):
         step = rng.normal(size=m * n)
         pairs.append((step, hessian @ step))
         s, y = (v.reshape(1, m, n) for v in pairs[-1])
-        memory.add(s, y, np.array([True]))
+        memory.add(np.array([0]), s, y)
     s, y = pairs[-1]
     dense = np.eye(m * n) * (s @ y) / (y @ y)
     for s, y in pairs[-MEMORY:]:
@@ -53,11 +53,31 @@ def test_memory_equals_the_matrix_update(rng: np.random.Generator) -> None:
 
 def test_a_path_that_forgets_has_the_preconditioner_alone(rng: np.random.Generator) -> None:
     metric, chain = identity_metric(2), np.tile(2.0 * np.eye(1), (2, 2, 1, 1))
-    memory = Memory.empty()
+    memory = Memory.empty((2, 1, 2))
     step = rng.normal(size=(2, 1, 2))
-    memory.add(step, 3.0 * step, np.array([True, True]))
+    memory.add(np.arange(2), step, 3.0 * step)
     memory.forget(np.array([True, False]))
     right = rng.normal(size=(1, 2, 1, 2))
     found, plain = memory.apply(right, chain, metric), precondition(right, chain, metric)
     np.testing.assert_allclose(found[:, 0], plain[:, 0])
     assert not np.allclose(found[:, 1], plain[:, 1])
+
+
+def test_each_path_has_its_own_last_steps(rng: np.random.Generator) -> None:
+    """A path that takes no step while another takes many forgets nothing."""
+    metric, chain = identity_metric(2), np.tile(np.eye(1), (2, 2, 1, 1))
+    together, alone = Memory.empty((2, 1, 2)), Memory.empty((1, 1, 2))
+    step, change = rng.normal(size=(2, 1, 1, 2))
+    change += step * (1 + np.abs(change).sum())
+    together.add(np.array([1]), step, change)
+    alone.add(np.array([0]), step, change)
+    for _ in range(MEMORY + 1):
+        other = rng.normal(size=(1, 1, 2))
+        together.add(np.array([0]), other, 2.0 * other)
+    right = rng.normal(size=(1, 2, 1, 2))
+    found = together.apply(right, chain, metric)[:, 1:]
+    np.testing.assert_allclose(found, alone.apply(right[:, 1:], chain[1:], metric))
+    np.testing.assert_allclose(
+        found, together.take(np.array([1])).apply(right[:, 1:], chain[1:], metric)
+    )
+    assert not np.allclose(found, right[:, 1:])

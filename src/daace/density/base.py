@@ -27,6 +27,9 @@ from daace.data.table import (
 from daace.exceptions import InvalidInput, NotFitted
 
 Pullback = Callable[[FloatArray], FloatArray]
+ToEnd = tuple[
+    FloatArray, FloatArray, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+]
 Density = TypeVar("Density", bound="ConditionalDensity")
 Arguments = ParamSpec("Arguments")
 
@@ -183,19 +186,44 @@ class ConditionalDensity(ABC):
             J of shape `(paths, segments, nodes, classes)`, and a function that takes W of that
             shape to the gradient of its sum with J, with respect to the waypoints.
         """
-        vectors = paths[:, 1:] - paths[:, :-1]
-        points = paths[:, :-1, None] + nodes[:, None] * vectors[:, :, None]
+        points = _places(paths, nodes)
         joint, pullback = self.log_joint_and_pullback(points.reshape(-1, paths.shape[-1]))
 
         def to_waypoints(W: FloatArray) -> FloatArray:
-            pulled = pullback(W.reshape(joint.shape)).reshape(points.shape)
-            at_end = np.einsum("bsqn,q->bsn", pulled, nodes)
-            gradient = np.zeros_like(paths)
-            gradient[:, 1:] = at_end
-            gradient[:, :-1] += pulled.sum(axis=2) - at_end
-            return gradient
+            pulled = pullback(W.reshape(joint.shape))
+            return _to_waypoints(pulled.reshape(points.shape), nodes)
 
         return joint.reshape(*points.shape[:-1], joint.shape[1]), to_waypoints
+
+    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
+        """Return log p(x, y) along many paths and at their ends, and the pullback of both.
+
+        In one pass over all points: with few paths it is passes that cost, not points. Densities
+        with a `log_joint_along` of their own do better `in_two_passes`.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`.
+            nodes: places on a segment, from 0, its beginning, to 1.
+            looks: gradients wanted at each end, at least 1.
+
+        Returns:
+            J of shape `(paths, segments, nodes, classes)`; that of the ends, shape `(paths,
+            classes)`; and a function of W of the shape of J and V of shape `(paths, looks,
+            classes)`: it returns the gradient of the sum of W and J with respect to the waypoints,
+            and the `looks` gradients at the ends, shape `(paths, looks, n)`.
+        """
+        points, n = _places(paths, nodes), paths.shape[-1]
+        ends = np.repeat(paths[:, -1], looks, axis=0)
+        joint, pullback = self.log_joint_and_pullback(np.concatenate([points.reshape(-1, n), ends]))
+        classes, along = joint.shape[1], len(joint) - len(ends)
+
+        def to_waypoints_and_ends(W: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+            pulled = pullback(np.concatenate([W.reshape(-1, classes), V.reshape(-1, classes)]))
+            gradient = _to_waypoints(pulled[:along].reshape(points.shape), nodes)
+            return gradient, pulled[along:].reshape(len(paths), looks, n)
+
+        there = joint[along::looks]
+        return joint[:along].reshape(*points.shape[:-1], classes), there, to_waypoints_and_ends
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""
@@ -403,6 +431,34 @@ class ConditionalDensity(ABC):
                 f"The row must have {len(self.features_)} values. Got shape {np.shape(rows)}."
             )
         return pd.DataFrame(array, columns=list(self.features_))
+
+
+def in_two_passes(
+    density: ConditionalDensity, paths: FloatArray, nodes: FloatArray, looks: int
+) -> ToEnd:
+    """Do what `log_joint_to_end` does by `log_joint_along`, and by a look at the ends alone."""
+    joint, to_waypoints = density.log_joint_along(paths, nodes)
+    there, pullback = density.log_joint_and_pullback(paths[:, -1])
+
+    def both(W: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return to_waypoints(W), np.stack([pullback(V[:, k]) for k in range(looks)], axis=1)
+
+    return joint, there, both
+
+
+def _places(paths: FloatArray, nodes: FloatArray) -> FloatArray:
+    """Return the points at the nodes of every segment, shape `(paths, segments, nodes, n)`."""
+    vectors = paths[:, 1:] - paths[:, :-1]
+    return paths[:, :-1, None] + nodes[:, None] * vectors[:, :, None]
+
+
+def _to_waypoints(pulled: FloatArray, nodes: FloatArray) -> FloatArray:
+    """Share gradients at the places between the waypoints before and behind them."""
+    behind = np.einsum("bsqn,q->bsn", pulled, nodes)
+    gradient = np.zeros((len(pulled), pulled.shape[1] + 1, pulled.shape[3]))
+    gradient[:, 1:] = behind
+    gradient[:, :-1] += pulled.sum(axis=2) - behind
+    return gradient
 
 
 def log_sum_exp(rows: FloatArray) -> FloatArray:

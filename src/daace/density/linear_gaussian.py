@@ -12,7 +12,14 @@ import pandas as pd
 from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray, IntArray, Labels
 from daace.data.table import Table, quote
-from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
+from daace.density.base import (
+    ConditionalDensity,
+    Pullback,
+    ToEnd,
+    all_or_nothing,
+    draw_classes,
+    in_two_passes,
+)
 from daace.density.gaussian import WhitenedGaussians
 from daace.density.structure import (
     VARIANCE_FLOOR,
@@ -149,6 +156,9 @@ class LinearGaussianNetwork(ConditionalDensity):
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         return self.gaussians_.log_joint_along(paths, nodes)
+
+    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
+        return in_two_passes(self, paths, nodes, looks)
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from daace._typing import FloatArray, Labels
 from daace.data.table import Standardizer, label_array
-from daace.density.base import ConditionalDensity, Pullback, check_draw, log_sum_exp
+from daace.density.base import (
+    ConditionalDensity,
+    Pullback,
+    ToEnd,
+    check_draw,
+    in_two_passes,
+    log_sum_exp,
+)
 from daace.density.gaussian import WhitenedGaussians
 from daace.exceptions import InvalidInput
 
@@ -96,6 +103,9 @@ class GaussianMixture(ConditionalDensity):
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         return self._by_class(*self.gaussians_.log_joint_along(paths, nodes))
+
+    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
+        return in_two_passes(self, paths, nodes, looks)
 
     def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
         """Sum the components of each class; they are the last axis."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,21 @@ MAX_PENALTY = 100.0
 
 #: exp(709) is the largest number; a path may be rougher between its waypoints than at them.
 LARGEST_POWER = 500.0
+
+
+class Segments(NamedTuple):
+    """The segments of many paths: what they cost, and the two parts of the cost's gradient.
+
+    Attributes:
+        costs, lengths: shape `(paths, segments)`.
+        shares: returns the derivative with respect to log p(x, y) at the nodes: the ground.
+        stretching: returns that with respect to the waypoints over unchanged ground.
+    """
+
+    costs: FloatArray
+    lengths: FloatArray
+    shares: Callable[[], FloatArray]
+    stretching: Callable[[], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,15 +177,8 @@ class Landscape:
         weights: FloatArray | None = None,
     ) -> FloatArray:
         """Return the cost of every segment of many paths, as `segment_costs_and_gradient` does."""
-        vectors = segment_vectors(paths)
-        metric = 1.0 if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
         joint, _ = self.density.log_joint_along(paths, rule.nodes)
-        u = self.roughness(_log_prob(joint))
-        units = np.broadcast_to(unit, paths.shape[:1])[:, None, None]
-        costs: FloatArray = segment_lengths(vectors * metric) * (
-            self.price(u / units) @ rule.weights
-        )
-        return costs
+        return self.price_segments(joint, paths, rule, unit=unit, weights=weights).costs
 
     def segment_costs_and_gradient(
         self,
@@ -192,29 +200,47 @@ class Landscape:
             costs of shape `(paths, segments)`, in units of `unit ** penalty`, and a function that
             returns the gradient of each path's total, shape `(paths, waypoints, n)`.
         """
-        vectors = segment_vectors(paths)
-        metric = None if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
-        lengths = segment_lengths(vectors if metric is None else vectors * metric)
         joint, pullback = self.density.log_joint_along(paths, rule.nodes)
+        segments = self.price_segments(joint, paths, rule, unit=unit, weights=weights)
+        return segments.costs, lambda: pullback(segments.shares()) + segments.stretching()
+
+    def price_segments(
+        self,
+        joint: FloatArray,
+        paths: FloatArray,
+        rule: Rule,
+        *,
+        unit: FloatArray | float = 1.0,
+        weights: FloatArray | None = None,
+    ) -> Segments:
+        """Return the costs of segments along which log p(x, y) is known, and what moves them.
+
+        Args:
+            joint: at the nodes of the rule, shape `(paths, segments, nodes, classes)`.
+            paths, rule, unit, weights: as of `segment_costs_and_gradient`.
+        """
+        vectors = segment_vectors(paths)
+        metric = 1.0 if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
+        lengths = segment_lengths(vectors * metric)
         log_prob = _log_prob(joint)
         u = self.roughness(log_prob)
         units = np.broadcast_to(unit, paths.shape[:1])[:, None, None]
-        prices = self.price(u / units)
-        average = prices @ rule.weights
-        costs = lengths * average
+        average = self.price(u / units) @ rule.weights
 
-        def gradient() -> FloatArray:
+        def shares() -> FloatArray:
             slope = self.price_slope(u / units) * self.roughness_slope(u) / units
             share = slope * (lengths[..., None] * rule.weights)
-            total = pullback(share[..., None] * np.exp(joint - log_prob[..., None]))
-            along = vectors * (average / np.maximum(lengths, EPSILON))[..., None]
-            if metric is not None:
-                along *= metric**2
+            result: FloatArray = share[..., None] * np.exp(joint - log_prob[..., None])
+            return result
+
+        def stretching() -> FloatArray:
+            along = vectors * (average / np.maximum(lengths, EPSILON))[..., None] * metric**2
+            total = np.zeros_like(paths)
             total[:, 1:] += along
             total[:, :-1] -= along
             return total
 
-        return costs, gradient
+        return Segments(lengths * average, lengths, shares, stretching)
 
     def converged_rule(self, path: FloatArray) -> Rule:
         """Return the shortest rule that a doubled one confirms on this path."""

@@ -183,20 +183,47 @@ class GoalRegion:
                 take the place of the second slack, and nobody is asked.
         """
         joint, pullback = self.density.log_joint_and_pullback(X)
-        logs, slopes = None, None
-        if odds is None and self.smooth_posterior is not None:  # one question for both
-            logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
-        slack = self._slack(joint, logs)
-        if odds is not None:
-            slack[:, 1], slopes = odds
+        slack, shares, slopes = self.slack_and_shares(joint, X, odds)
 
         def gradients() -> FloatArray:
-            share = np.exp(joint - (slack[:, :1] + self.min_log_prob))
-            of_log_prob = pullback(share)
-            if slopes is not None:
-                return np.stack([of_log_prob, slopes], axis=1)
-            chosen = -share
-            chosen[:, self.index] += 1.0
-            return np.stack([of_log_prob, pullback(chosen)], axis=1)
+            pulled = [pullback(shares[:, k]) for k in range(shares.shape[1])]
+            return np.stack([*pulled, *slopes], axis=1)
 
         return slack, gradients
+
+    @property
+    def looks(self) -> int:
+        """How many of the two slacks have the density's own gradient."""
+        return 2 if self.smooth_posterior is None else 1
+
+    def slack_and_shares(
+        self,
+        log_joint: FloatArray,
+        X: FloatArray,
+        odds: tuple[FloatArray, FloatArray] | None = None,
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """Return the slacks of rows whose log-joint is known, and what makes their gradients.
+
+        Args:
+            log_joint: of the rows.
+            X: model-space rows.
+            odds: as of `slack_and_pullback`.
+
+        Returns:
+            the slacks; the shares of each class's log-joint in them, to be pulled back, shape
+            `(rows, looks, classes)`; and the gradients that are known already.
+        """
+        logs, known = None, []
+        if odds is None and self.smooth_posterior is not None:  # one question for both
+            logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
+            known = [slopes]
+        slack = self._slack(log_joint, logs)
+        if odds is not None:
+            slack[:, 1], slopes = odds
+            known = [slopes]
+        share = np.exp(log_joint - (slack[:, :1] + self.min_log_prob))
+        if known:
+            return slack, share[:, None], known
+        chosen = -share
+        chosen[:, self.index] += 1.0
+        return slack, np.stack([share, chosen], axis=1), []

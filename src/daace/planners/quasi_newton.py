@@ -49,39 +49,44 @@ class Metric:
 
 @dataclass(eq=False)
 class Memory:
-    """Limited-memory BFGS pairs of a batch; a pair that a path did not earn has weight zero."""
+    """Limited-memory BFGS pairs of each path of a batch, the last one last.
 
-    steps: list[FloatArray]
-    changes: list[FloatArray]
-    weights: list[FloatArray]
+    Attributes:
+        steps: shape `(MEMORY, paths, waypoints, n)`.
+        changes: of the gradient, of the same shape.
+        weights: 1 / (step . change), shape `(MEMORY, paths)`; 0 where there is no useful pair.
+    """
+
+    steps: FloatArray
+    changes: FloatArray
+    weights: FloatArray
 
     @classmethod
-    def empty(cls) -> Memory:
-        return cls([], [], [])
+    def empty(cls, shape: tuple[int, ...]) -> Memory:
+        """Remember nothing of paths of shape `(paths, waypoints, n)`."""
+        steps, changes = np.zeros((2, MEMORY, *shape))
+        return cls(steps, changes, np.zeros((MEMORY, shape[0])))
 
-    def add(self, step: FloatArray, change: FloatArray, moved: BoolArray) -> None:
+    def add(self, rows: np.ndarray, step: FloatArray, change: FloatArray) -> None:
+        """Remember a step of some of the paths."""
         product = np.einsum("bmn,bmn->b", step, change)
         size = np.sqrt((step**2).sum(axis=(1, 2)) * (change**2).sum(axis=(1, 2)))
-        useful = moved & (product > 1e-8 * size) & (size > 0)
-        self.steps.append(step)
-        self.changes.append(change)
-        self.weights.append(np.where(useful, 1.0 / np.where(useful, product, 1.0), 0.0))
-        if len(self.steps) > MEMORY:
-            del self.steps[0], self.changes[0], self.weights[0]
+        useful = (product > 1e-8 * size) & (size > 0)
+        weight = np.where(useful, 1.0 / np.where(useful, product, 1.0), 0.0)
+        for past, now in (self.steps, step), (self.changes, change), (self.weights, weight):
+            past[:-1, rows] = past[1:, rows]
+            past[-1, rows] = now
 
     def forget(self, paths: BoolArray) -> None:
-        for weight in self.weights:
-            weight[paths] = 0.0
+        """Forget all steps of some of the paths."""
+        self.weights[:, paths] = 0.0
 
-    def keep(self, rows: np.ndarray) -> None:
-        self.steps = [array[rows] for array in self.steps]
-        self.changes = [array[rows] for array in self.changes]
-        self.weights = [array[rows] for array in self.weights]
+    def take(self, rows: np.ndarray) -> Memory:
+        """Return that of some of the paths."""
+        return Memory(self.steps[:, rows], self.changes[:, rows], self.weights[:, rows])
 
-    def _scale(self, chain: FloatArray, metric: Metric) -> FloatArray | float:
+    def _scale(self, chain: FloatArray, metric: Metric) -> FloatArray:
         """Return, path by path, how much larger the true inverse was along the last step."""
-        if not self.steps:
-            return 1.0
         change, weight = self.changes[-1], self.weights[-1]
         expected = np.einsum("bmn,bmn->b", change, precondition(change[None], chain, metric)[0])
         ratio = 1.0 / np.maximum(weight * expected, 1e-300)
@@ -90,16 +95,15 @@ class Memory:
     def apply(self, right: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
         """Return B^-1 times each right-hand side, shape `(sides, paths, waypoints, n)`."""
         q = right.copy()
-        history = list(zip(self.steps, self.changes, self.weights, strict=True))
-        shares = []
-        for step, change, weight in reversed(history):
-            share = weight * np.einsum("bmn,rbmn->rb", step, q)
-            q -= share[:, :, None, None] * change
-            shares.append(share)
+        known = np.flatnonzero(self.weights.any(axis=1))
+        shares = {}
+        for k in known[::-1]:
+            shares[k] = self.weights[k] * np.einsum("bmn,rbmn->rb", self.steps[k], q)
+            q -= shares[k][:, :, None, None] * self.changes[k]
         r = precondition(q, chain, metric) * self._scale(chain, metric)
-        for (step, change, weight), share in zip(history, reversed(shares), strict=True):
-            back = weight * np.einsum("bmn,rbmn->rb", change, r)
-            r += (share - back)[:, :, None, None] * step
+        for k in known:
+            back = self.weights[k] * np.einsum("bmn,rbmn->rb", self.changes[k], r)
+            r += (shares[k] - back)[:, :, None, None] * self.steps[k]
         return r
 
 

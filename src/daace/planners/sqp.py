@@ -22,7 +22,7 @@ from daace.landscape.cost import Landscape
 from daace.landscape.feasible import project_paths
 from daace.landscape.goal import GoalRegion
 from daace.landscape.links import Slabs
-from daace.landscape.path import EPSILON, Rule, segment_lengths, segment_vectors
+from daace.landscape.path import EPSILON, Rule
 from daace.planners.quasi_newton import Memory, Metric
 from daace.planners.tangent import Tangent
 
@@ -31,6 +31,9 @@ MARGIN = 1e-6
 
 ARMIJO = 1e-4
 HALVINGS = 12
+
+#: Steps in a row that may gain nothing.
+PATIENCE = 3
 
 #: Iterations between two looks at the shape of the terrain.
 REFRESH = 3
@@ -127,24 +130,28 @@ class Objective:
 
     def evaluate(self, Z: FloatArray, rows: np.ndarray) -> _Values:
         """Return costs, slacks and their gradients."""
-        paths = self.paths(Z, rows)
-        costs, gradient = self.landscape.segment_costs_and_gradient(
-            paths, self.rule, unit=self.unit[rows], weights=self.weights
+        paths, end = self.paths(Z, rows), Z[:, -1]
+        region, nodes = self.region, self.rule.nodes
+        joint, there, pullback = region.density.log_joint_to_end(paths, nodes, region.looks)
+        segments = self.landscape.price_segments(
+            joint, paths, self.rule, unit=self.unit[rows], weights=self.weights
         )
-        if self.region.differentiable:
-            odds = None if self.lines is None else self.lines.at(Z[:, -1], rows)
-            slack, gradients = self.region.slack_and_pullback(Z[:, -1], odds)
-            slack, slopes = slack - self.margin, gradients()
+        if region.differentiable:
+            odds = None if self.lines is None else self.lines.at(end, rows)
+            slack, shares, known = region.slack_and_shares(there, end, odds)
         else:  # the bounds hold the end where it is, inside the goal
-            slack, slopes = np.ones((len(Z), 2)), np.zeros((len(Z), 2, Z.shape[2]))
-        vectors = segment_vectors(paths)
-        lengths = segment_lengths(vectors if self.weights is None else vectors * self.weights)
-        cost, downhill = costs.sum(axis=1), gradient()[:, 1:]
+            slack, known = np.ones((len(Z), 2)), []
+            shares = np.zeros((len(Z), region.looks, there.shape[1]))
+        gradient, slopes = pullback(segments.shares(), shares)
+        gradient += segments.stretching()
+        slopes = np.concatenate([slopes, *(slope[:, None] for slope in known)], axis=1)
+        cost, downhill = segments.costs.sum(axis=1), gradient[:, 1:]
         if self.pull is not None:
             pull = self.pull[rows]
-            cost = cost + np.einsum("bn,bn->b", pull, Z[:, -1] - self.starts[rows])
+            cost = cost + np.einsum("bn,bn->b", pull, end - self.starts[rows])
             downhill[:, -1] += pull
-        return _Values(cost, downhill, slack, slopes, costs, lengths)
+        slack -= self.margin
+        return _Values(cost, downhill, slack, slopes, segments.costs, segments.lengths)
 
 
 @dataclass(eq=False)
@@ -158,7 +165,7 @@ class _Values:
     costs: FloatArray
     lengths: FloatArray
 
-    def put(self, rows: BoolArray | np.ndarray, other: _Values, chosen: np.ndarray) -> None:
+    def put(self, rows: np.ndarray, other: _Values, chosen: np.ndarray) -> None:
         for name in self.__dataclass_fields__:
             getattr(self, name)[rows] = getattr(other, name)[chosen]
 
@@ -175,6 +182,10 @@ class _Values:
     def violation(self) -> FloatArray:
         total: FloatArray = np.maximum(-self.slack, 0.0).sum(axis=1)
         return total
+
+    def merit(self, rho: FloatArray) -> FloatArray:
+        """Return the l1 merit: cost, and rho for each nat of violation."""
+        return self.cost + rho * self.violation
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,104 +218,190 @@ def minimize(
 ) -> Outcome:
     """Move a batch of paths to local minima.
 
+    Nobody waits for another: in each round every path that has taken its last step gets a new one,
+    every other a shorter one, and all are evaluated together.
+
     Args:
         objective: cost, goal, bounds.
         Z: free waypoints to begin with, shape `(paths, waypoints, n)`.
         metric: shape of the terrain.
         iterations: most steps per path.
         tolerance: a path rests when a step promises less than this share of its cost.
-        expired: asked once per iteration; stops everything where it stands.
+        expired: asked once per round; stops everything where it stands.
     """
-    rows = np.arange(len(Z))
-    values = objective.evaluate(Z, rows)
+    walk = Walk.begin(Z, objective.evaluate(Z, np.arange(len(Z))))
     evaluations = len(Z)
-    final, ended = Z.copy(), values.take(rows)
-    memory = Memory.empty()
-    multipliers = np.zeros((len(Z), 2))
-    rho = np.zeros(len(Z))
-    stalled = np.zeros(len(Z), dtype=np.intp)
-    chain = np.empty(0)
-    for iteration in range(iterations):
-        tangent = objective.tangent(Z, -values.lagrangian(multipliers), rows)
-        if iteration % REFRESH == 0:
-            chain = _chain_preconditioner(objective, values, multipliers, rows, metric)
-        for _ in range(PASSES):
-            step, multipliers = _solve_subproblem(values, tangent, memory, chain, metric)
-            narrower = objective.tangent(Z, step, rows, share=SOON)
-            if np.abs(narrower(step) - step).max() <= TINY * np.abs(step).max():
-                break
-            tangent = narrower
-        reach = np.sqrt((step**2).sum(axis=2).max(axis=1))
-        limit = np.maximum(1.0, values.lengths.sum(axis=1))
-        step *= np.minimum(1.0, limit / np.maximum(reach, 1e-300))[:, None, None]
-
-        largest = multipliers.max(axis=1)
-        rho = np.maximum(np.where(rho > 10 * largest, 0.5 * rho, rho), 1.5 * largest)
-        merit = values.cost + rho * values.violation
-        slope = np.einsum("bmn,bmn->b", values.gradient, step) - rho * values.violation
-        threshold = tolerance * np.abs(values.costs).sum(axis=1)
-        resting = (-slope <= threshold) & (values.violation <= 1e-7)
-
-        before, Z_before = values.lagrangian(multipliers), Z.copy()
-        moved, count = _search(objective, Z, values, step, merit, slope, rho, rows, ~resting)
-        evaluations += count
-        memory.add(Z - Z_before, values.lagrangian(multipliers) - before, moved)
-        memory.forget(~moved & ~resting)
-        gained = merit - (values.cost + rho * values.violation)
-        stalled = np.where(gained <= threshold, stalled + 1, 0)
-
-        done = resting | (stalled >= 3)
+    final, ended = Z.copy(), walk.values.take(walk.rows)
+    while len(walk.rows):
+        _aim(objective, walk, metric, tolerance)
+        evaluations += _step(objective, walk)
+        over = walk.aiming & (walk.taken >= iterations)
+        done = walk.resting | (walk.stalled >= PATIENCE) | over
+        if expired():
+            done[:] = True
         if done.any():
-            final[rows[done]] = Z[done]
-            ended.put(rows[done], values, np.flatnonzero(done))
-            keep = np.flatnonzero(~done)
-            rows, Z, values = rows[keep], Z[keep], values.take(keep)
-            multipliers, rho, stalled = multipliers[keep], rho[keep], stalled[keep]
-            memory.keep(keep)
-            chain = chain[keep]
-        if len(rows) == 0 or expired():
-            break
-    final[rows] = Z
-    ended.put(rows, values, np.arange(len(rows)))
+            leaving = np.flatnonzero(done)
+            final[walk.rows[leaving]] = walk.Z[leaving]
+            ended.put(walk.rows[leaving], walk.values, leaving)
+            walk = walk.take(np.flatnonzero(~done))
     return Outcome(final, ended.cost, ended.violation, evaluations, ended.costs)
 
 
-def _search(
-    objective: Objective,
-    Z: FloatArray,
-    values: _Values,
-    step: FloatArray,
-    merit: FloatArray,
-    slope: FloatArray,
-    rho: FloatArray,
-    rows: np.ndarray,
-    wanted: BoolArray,
-) -> tuple[BoolArray, int]:
-    """Backtrack on the merit function; move Z and values in place where a step is accepted."""
-    moved = np.zeros(len(Z), dtype=bool)
-    pending = np.flatnonzero(wanted & (slope < 0))
-    origin = Z.copy()
-    length = np.ones(len(pending))
-    evaluations = 0
-    for _ in range(HALVINGS):
-        if len(pending) == 0:
+@dataclass(eq=False)
+class Walk:
+    """Where the paths of a batch are that still move; row i of every array belongs to one of them.
+
+    Attributes:
+        rows: which paths of the batch they are.
+        Z: their free waypoints.
+        values: what is known there.
+        memory: of their last steps.
+        chain: their preconditioners.
+        multipliers: of the two goal constraints.
+        rho: what a nat of violation costs in the merit function.
+        step: where they want to go.
+        slope: of the merit function along the step.
+        threshold: a gain that does not count as one.
+        length: share of the step that is tried next.
+        tries: shares of it that were too much; 0 where a new step is wanted.
+        taken: steps, also those that led nowhere.
+        stalled: steps in a row that gained nothing.
+        resting: whether no step promises anything.
+    """
+
+    rows: IntArray
+    Z: FloatArray
+    values: _Values
+    memory: Memory
+    chain: FloatArray
+    multipliers: FloatArray
+    rho: FloatArray
+    step: FloatArray
+    slope: FloatArray
+    threshold: FloatArray
+    length: FloatArray
+    tries: IntArray
+    taken: IntArray
+    stalled: IntArray
+    resting: BoolArray
+
+    @classmethod
+    def begin(cls, Z: FloatArray, values: _Values) -> Walk:
+        """Begin with all paths of a batch."""
+        paths, waypoints, n = Z.shape
+        rho, slope, threshold, length = np.zeros((4, paths))
+        tries, taken, stalled = np.zeros((3, paths), dtype=np.intp)
+        return cls(
+            np.arange(paths),
+            Z.copy(),
+            values,
+            Memory.empty(Z.shape),
+            np.empty((paths, n, waypoints, waypoints)),
+            np.zeros((paths, 2)),
+            rho,
+            np.zeros_like(Z),
+            slope,
+            threshold,
+            length,
+            tries,
+            taken,
+            stalled,
+            np.zeros(paths, dtype=bool),
+        )
+
+    @property
+    def aiming(self) -> BoolArray:
+        """Which paths want a new step."""
+        wanting: BoolArray = self.tries == 0
+        return wanting
+
+    @property
+    def merit(self) -> FloatArray:
+        """Cost and violation in one number."""
+        return self.values.merit(self.rho)
+
+    def take(self, rows: np.ndarray) -> Walk:
+        """Return some of the paths."""
+        parts = (getattr(self, name) for name in self.__dataclass_fields__)
+        return Walk(*(p[rows] if isinstance(p, np.ndarray) else p.take(rows) for p in parts))
+
+
+def _aim(objective: Objective, walk: Walk, metric: Metric, tolerance: float) -> None:
+    """Give a new step to the paths that want one."""
+    aiming = np.flatnonzero(walk.aiming)
+    if len(aiming) == 0:
+        return
+    Z, rows, values = walk.Z[aiming], walk.rows[aiming], walk.values.take(aiming)
+    multipliers, memory = walk.multipliers[aiming], walk.memory.take(aiming)
+    old = aiming[walk.taken[aiming] % REFRESH == 0]
+    if len(old):
+        walk.chain[old] = _chain_preconditioner(
+            objective, walk.values.take(old), walk.multipliers[old], walk.rows[old], metric
+        )
+    chain = walk.chain[aiming]
+    tangent = objective.tangent(Z, -values.lagrangian(multipliers), rows)
+    for _ in range(PASSES):
+        step, multipliers = _solve_subproblem(values, tangent, memory, chain, metric)
+        narrower = objective.tangent(Z, step, rows, share=SOON)
+        if np.abs(narrower(step) - step).max() <= TINY * np.abs(step).max():
             break
-        ahead = length[:, None, None] * step[pending]
-        trial = objective.project(origin[pending] + ahead, rows[pending])
-        fresh = objective.evaluate(trial, rows[pending])
-        evaluations += len(pending)
-        reached = fresh.cost + rho[pending] * fresh.violation
-        accepted = reached <= merit[pending] + ARMIJO * length * slope[pending]
-        chosen = np.flatnonzero(accepted)
-        Z[pending[chosen]] = trial[chosen]
-        values.put(pending[chosen], fresh, chosen)
-        moved[pending[chosen]] = True
-        # The parabola through both values and the slope says how far the step should have been.
-        expected = length * slope[pending]
-        bend = np.maximum(reached - merit[pending] - expected, 1e-9 * np.abs(expected) + 1e-300)
-        shorter = length * np.clip(-0.5 * expected / bend, 0.1, 0.5)
-        pending, length = pending[~accepted], shorter[~accepted]
-    return moved, evaluations
+        tangent = narrower
+    reach = np.sqrt((step**2).sum(axis=2).max(axis=1))
+    limit = np.maximum(1.0, values.lengths.sum(axis=1))
+    step *= np.minimum(1.0, limit / np.maximum(reach, 1e-300))[:, None, None]
+
+    rho, largest = walk.rho[aiming], multipliers.max(axis=1)
+    rho = np.maximum(np.where(rho > 10 * largest, 0.5 * rho, rho), 1.5 * largest)
+    slope = np.einsum("bmn,bmn->b", values.gradient, step) - rho * values.violation
+    threshold = tolerance * np.abs(values.costs).sum(axis=1)
+    walk.step[aiming], walk.multipliers[aiming], walk.rho[aiming] = step, multipliers, rho
+    walk.slope[aiming], walk.threshold[aiming] = slope, threshold
+    walk.resting[aiming] = (-slope <= threshold) & (values.violation <= 1e-7)
+    walk.length[aiming] = 1.0
+    walk.taken[aiming] += 1
+
+
+def _step(objective: Objective, walk: Walk) -> int:
+    """Try every path's step; return how many there were.
+
+    Taken where the merit falls, shorter the next time elsewhere, given up after too many tries.
+    """
+    merit = walk.merit
+    moving = np.flatnonzero(~walk.resting & (walk.slope < 0))
+    taken = np.zeros(len(walk.rows), dtype=bool)
+    if len(moving):
+        taken[moving] = _try(objective, walk, moving, merit[moving])
+    given_up = ~walk.resting & ~taken & (~(walk.slope < 0) | (walk.tries == HALVINGS))
+    walk.memory.forget(given_up)
+    ended = taken | given_up
+    gained = merit - walk.merit > walk.threshold
+    walk.stalled[ended] = np.where(gained, 0, walk.stalled + 1)[ended]
+    walk.tries[ended] = 0
+    return len(moving)
+
+
+def _try(objective: Objective, walk: Walk, moving: IntArray, merit: FloatArray) -> BoolArray:
+    """Move those of some paths whose merit falls; return which did, and shorten all steps."""
+    slope, length, rows = walk.slope[moving], walk.length[moving], walk.rows[moving]
+    trial = objective.project(walk.Z[moving] + length[:, None, None] * walk.step[moving], rows)
+    fresh = objective.evaluate(trial, rows)
+    reached = fresh.merit(walk.rho[moving])
+    accepted: BoolArray = reached <= merit + ARMIJO * length * slope
+    # The parabola through both values and the slope says how far the step should have been.
+    expected = length * slope
+    bend = np.maximum(reached - merit - expected, 1e-9 * np.abs(expected) + 1e-300)
+    walk.length[moving] = length * np.clip(-0.5 * expected / bend, 0.1, 0.5)
+    walk.tries[moving] += 1
+
+    chosen = np.flatnonzero(accepted)
+    there = moving[chosen]
+    multipliers = walk.multipliers[there]
+    before = walk.values.take(there).lagrangian(multipliers)
+    change = fresh.take(chosen).lagrangian(multipliers) - before
+    walk.memory.add(there, trial[chosen] - walk.Z[there], change)
+    walk.Z[there] = trial[chosen]
+    walk.values.put(there, fresh, chosen)
+    return accepted
 
 
 def _solve_subproblem(
