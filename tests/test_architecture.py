@@ -31,7 +31,7 @@ COMMON = {
 #: Where else a package may be named; elsewhere it may not be imported, not even inside a function.
 HOMES = {
     "matplotlib": ("plots", "figures"),
-    "torch": ("realnvp", "torch_module"),
+    "torch": ("trainer", "torch_module"),
     "pymoo": ("nsga2",),
     "optuna": ("tune",),
     "fastapi": ("web",),

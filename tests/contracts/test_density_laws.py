@@ -205,6 +205,38 @@ def test_any_array_of_numbers_will_do(five: ConditionalDensity) -> None:
     assert five.log_joint(X.astype(np.float32)) == pytest.approx(expected, rel=1e-12)
     assert five.log_joint(X.astype(np.int64)) == pytest.approx(expected, rel=1e-12)
     assert five.log_joint(np.asfortranarray(X)) == pytest.approx(expected, rel=1e-12)
+    gradient = five.log_joint_vjp(X, np.ones((6, 3)))
+    for kind in (np.float32, np.int64):
+        joint, pullback = five.log_joint_and_pullback(X.astype(kind))  # type: ignore[arg-type]
+        assert joint == pytest.approx(expected, rel=1e-12)
+        assert pullback(np.ones((6, 3))) == pytest.approx(gradient, rel=1e-12)
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_along_paths_and_at_their_ends_is_point_by_point(
+    five: ConditionalDensity, looks: int
+) -> None:
+    rng = np.random.default_rng(11)
+    paths, nodes = rng.normal(size=(4, 3, 5)), np.array([0.1, 0.5, 1.0])
+    joint, there, pullback = five.log_joint_to_end(paths, nodes, looks)
+    assert joint.shape == (4, 2, 3, 3)
+    points = paths[:, :-1, None] + nodes[:, None] * np.diff(paths, axis=1)[:, :, None]
+    expected = five.log_joint(points.reshape(-1, 5)).reshape(joint.shape)
+    assert joint == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert there == pytest.approx(five.log_joint(paths[:, -1]), rel=1e-9, abs=1e-9)
+
+    W, V = rng.normal(size=joint.shape), rng.normal(size=(4, looks, 3))
+    gradient, slopes = pullback(W, V)
+    for k in range(looks):
+        slope = five.log_joint_vjp(paths[:, -1], V[:, k])
+        assert slopes[:, k] == pytest.approx(slope, rel=1e-9, abs=1e-9)
+    pulled = five.log_joint_vjp(points.reshape(-1, 5), W.reshape(-1, 3)).reshape(points.shape)
+    by_hand = np.zeros_like(paths)
+    for segment in range(2):
+        for node, t in enumerate(nodes):
+            by_hand[:, segment] += (1 - t) * pulled[:, segment, node]
+            by_hand[:, segment + 1] += t * pulled[:, segment, node]
+    assert gradient == pytest.approx(by_hand, rel=1e-8, abs=1e-8)
 
 
 def test_no_rows_give_no_rows(five: ConditionalDensity) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -178,10 +179,24 @@ def test_the_classes_differ_and_rows_do_not_mix() -> None:
 
 def test_nothing_overflows() -> None:
     flow = random_flow(5, flows=10, layers=5)
-    for size in (1e2, 1e4):
+    for size in (1e2, 1e4, 1e100):
         log_density, pullback = flow.log_density_and_pullback(size * rows(5))
         assert np.isfinite(log_density).all()
         assert np.isfinite(pullback(np.ones_like(log_density))).all()
+
+
+def test_many_classes_take_no_more_memory_at_once() -> None:
+    """The one-hot class of each column is an array too: columns at once become fewer."""
+    few, many = (random_flow(2, classes=classes) for classes in (2, 200))
+    tracemalloc.start()
+    peaks = []
+    for flow in (few, many):
+        X = rows(2, count=400)
+        tracemalloc.reset_peak()
+        flow.log_density(X)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    assert peaks[1] < 10e6
 
 
 @pytest.mark.parametrize("decayed", [False, True])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,13 +14,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace import GaussianMixture, fit, load, load_table
+from daace import Explainer, GaussianMixture, fit, load, load_table
+from daace._typing import FloatArray
 from daace.data.synthetic import draw_table, moons, random_mixture
 from daace.data.table import Table
 from daace.density import checkpoint, realnvp, training
 from daace.density.presets import PRESETS
-from daace.density.realnvp import RealNVP, Trainer, balanced_orders
+from daace.density.realnvp import RealNVP
 from daace.density.splits import hold_out
+from daace.density.trainer import Trainer, balanced_orders
 from daace.exceptions import InvalidInput, MissingDependency, NotFitted
 
 torch = pytest.importorskip("torch", reason="a flow is trained with torch")
@@ -114,6 +118,39 @@ def test_weights_survive_the_way_from_torch_to_numpy() -> None:
     assert density.history_["train_loss"][0] == pytest.approx(-likelihood, rel=1e-6)
 
 
+def test_an_epoch_is_that_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every training row once, in batches of its own, with noise on the features alone."""
+    batches: list[FloatArray] = []
+
+    def record(self: Trainer, rows: Any) -> Any:
+        batches.append(rows.numpy().copy())
+        return (self.parameters * 0).sum()
+
+    monkeypatch.setattr(Trainer, "loss", record)
+    X, y = np.repeat(np.arange(2000.0)[:, None], 3, axis=1), np.repeat([0, 1], 1000)
+    held_out = np.arange(2000) % 10 == 0
+    settings = small(batches=30, noise=0.05, weight_decay=0.02)
+    orders = balanced_orders(3, 3, rng=np.random.default_rng(0))
+    trainer = Trainer(settings, X, y, held_out, orders, np.random.default_rng(0))
+    assert trainer.adam.param_groups[0]["weight_decay"] == 0.02
+    epochs = []
+    for number in (0, 1):
+        batches.clear()
+        trainer.epoch(number, 1e-3)
+        assert [len(batch) for batch in batches] == [60] * 30
+        epochs.append(np.concatenate(batches))
+    noises = []
+    for rows in epochs:
+        number = rows[:, :3].mean(axis=1).round().astype(np.intp)  # the row before the noise
+        assert np.array_equal(np.sort(number), np.flatnonzero(~held_out))
+        assert (np.diff(number) > 0).mean() < 0.6  # shuffled
+        assert np.array_equal(rows[:, 3:], np.eye(2)[y[number]])
+        noises.append((rows[:, :3] - number[:, None])[np.argsort(number)])
+        assert noises[-1].std(axis=0) == pytest.approx([0.05] * 3, rel=0.1)
+    assert not np.array_equal(*epochs)
+    assert np.corrcoef(noises[0].ravel(), noises[1].ravel())[0, 1] == pytest.approx(0, abs=0.1)
+
+
 # Same seed, same model; nothing lost ------------------------------------------------------------
 
 
@@ -127,6 +164,36 @@ def test_the_same_seed_gives_the_same_model(flow: RealNVP) -> None:
     assert torch.equal(torch.random.get_rng_state(), before[1])
 
 
+def test_what_is_set_in_torch_changes_nothing(flow: RealNVP) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.inference_mode():
+            again = small(epochs=10).fit(table())
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert same(flow, again)
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+def test_what_is_tiny_is_zero_in_training_only(
+    monkeypatch: pytest.MonkeyPatch, flushed: bool
+) -> None:
+    """A processor takes long over numbers below 1e-38, and all that is let go of gets there."""
+
+    def watched(self: Trainer, number: int, learning_rate: float) -> float:
+        assert (tiny * 1).item() == 0
+        return epoch(self, number, learning_rate)
+
+    tiny, epoch = torch.tensor(1e-40), Trainer.epoch
+    monkeypatch.setattr(Trainer, "epoch", watched)
+    torch.set_flush_denormal(flushed)
+    try:
+        small().fit(table())
+        assert ((tiny * 1).item() == 0) == flushed
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def test_a_stopped_training_goes_on_to_the_same_model(tmp_path: Path) -> None:
     straight = small(epochs=9).fit(table())
     small(epochs=4).fit(table(), checkpoint=tmp_path / "c")
@@ -137,6 +204,13 @@ def test_a_stopped_training_goes_on_to_the_same_model(tmp_path: Path) -> None:
         small(flows=2).fit(table(), checkpoint=tmp_path / "c")
     with pytest.raises(InvalidInput, match="'checkpoint' must belong to this training"):
         small().fit(table(seed=1), checkpoint=tmp_path / "c")
+
+
+def test_a_checkpoint_knows_its_rows_however_they_lie_in_memory(tmp_path: Path) -> None:
+    rows = table(rows=1001)
+    small(epochs=2).fit(rows, checkpoint=tmp_path / "c")
+    turned = Table(np.asfortranarray(rows.X), rows.y, rows.features, rows.classes)
+    assert len(small(epochs=4).fit(turned, checkpoint=tmp_path / "c").history_) == 4
 
 
 def test_a_checkpoint_holds_no_row(tmp_path: Path) -> None:
@@ -165,6 +239,23 @@ def test_an_interrupt_keeps_the_best_state(monkeypatch: pytest.MonkeyPatch) -> N
     assert same(density, small(epochs=3).fit(table()))
 
 
+def test_an_interrupt_after_the_last_epoch_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def impatient(self: RealNVP) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        describe(self)
+
+    describe: Callable[[RealNVP], None] = RealNVP._describe_draws
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(RealNVP, "_describe_draws", impatient)
+        density = small().fit(table())
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert density.stopped_ == "epochs"
+    assert len(density.history_) == 4
+
+
 def test_a_training_that_ended_stays_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,7 +274,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
     script = """
 import os, signal, sys
 from daace.cli import main
-from daace.density.realnvp import Trainer
+from daace.density.trainer import Trainer
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 epoch = Trainer.epoch
 def interrupted(self, number, rate):
@@ -379,6 +470,21 @@ def test_settings_are_stored_untouched(flow: RealNVP) -> None:
     assert RealNVP(**flow.get_params()).get_params() == flow.get_params()
     with pytest.raises(NotFitted, match="This RealNVP is not fitted"):
         small().log_prob(np.zeros((1, 3)))
+
+
+def test_a_flow_is_saved_with_the_settings_that_it_learned_with(tmp_path: Path) -> None:
+    density = small().fit(table())
+    density.set_params(flows=9, noise=0.3)
+    Explainer(density).save(tmp_path / "m.daace")
+    loaded = load(tmp_path / "m.daace").density
+    assert isinstance(loaded, RealNVP)
+    assert (loaded.flows, loaded.noise) == (3, 0.1)
+    assert same(density, loaded)
+
+
+def test_one_coupling_layer_says_what_it_cannot() -> None:
+    with pytest.warns(UserWarning, match="half of the features are standard Gaussians"):
+        small(flows=1, epochs=1).fit(table())
 
 
 def test_orders_map_every_feature_as_often_as_any_other() -> None:

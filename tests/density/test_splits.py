@@ -38,9 +38,21 @@ def test_a_set_of_copies_that_is_too_large_stays(seed: int) -> None:
     held_out = held(X, y, seed)
     assert held_out.sum() == 10
     assert not held_out[:60].any()
-    X[60:] = 1.0  # two rows, each many times: the smaller set has to do
-    assert np.array_equal(held(X, y, seed), np.arange(100) >= 60)
-    assert not held(np.zeros((100, 2)), y, seed).any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_rows_that_must_be_are_no_copies(seed: int) -> None:
+    """Held out together, they would take one of the four answers out of the training."""
+    rng, y = np.random.default_rng(seed), np.zeros(400, dtype=np.intp)
+    answers = rng.integers(2, size=(400, 2)).astype(float)
+    held_out = held(answers, y, seed)
+    assert held_out.sum() == 40
+    assert len(np.unique(answers[held_out], axis=0)) == 4
+    assert len(np.unique(answers[~held_out], axis=0)) == 4
+    fold_of = spread_folds(answers, y, 5, rng=rng)
+    assert np.bincount(fold_of).tolist() == [80] * 5
+    common = np.repeat(different(3), [30, 40, 30], axis=0)  # no tenth of it is a set of copies
+    assert held(common, y[:100], seed).sum() == 10
 
 
 def test_folds_are_even_and_keep_copies_together() -> None:

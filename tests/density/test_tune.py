@@ -132,6 +132,20 @@ def test_poor_trials_are_given_up() -> None:
     assert (trials.loc[trials["state"] == "complete", "folds"] == 5).all()
 
 
+@pytest.mark.usefixtures("by_noise")
+@pytest.mark.parametrize("easier", [-3.0, 3.0])
+def test_an_easy_first_fold_shields_nobody(monkeypatch: pytest.MonkeyPatch, easier: float) -> None:
+    def score(density: RealNVP, test: Table, _: Table) -> float:
+        first = np.array_equal(test.X, folds[0].X)
+        return easier if first else -abs(np.log(density.noise / 0.05))
+
+    base = RealNVP(epochs=1)
+    folds = [test for _, test in tune.Search(small(), 5, base, tune.SPACE, 0).splits()]
+    monkeypatch.setattr(tune, "mean_log_joint", score)
+    trials = quick(trials=40, folds=5).trials
+    assert (trials["state"] == "pruned").sum() > 10
+
+
 def test_a_training_that_overflows_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: RealNVP, table: Table) -> RealNVP:
         raise InvalidInput("overflow")

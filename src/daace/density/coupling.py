@@ -12,7 +12,7 @@ from daace._typing import BoolArray, FloatArray, IntArray
 from daace.density.base import Pullback
 from daace.density.trimming import trim
 
-#: Bound of s: a layer stretches a feature at most e^2-fold, so that no input overflows.
+#: Bound of s: a layer stretches a feature at most e^2-fold, so that nothing overflows far away.
 BOUND = 2.0
 
 #: Numbers of one array worked on at once: 1 MB stays in the cache.
@@ -193,7 +193,8 @@ class CouplingFlow:
         return result, pullback
 
     def _blocks(self, rows: int, per_row: int) -> Iterator[slice]:
-        step = max(1, BLOCK // (per_row * self.features))
+        lines = max(self.features, self.features // 2 + self.classes)  # of x, or of a and class
+        step = max(1, BLOCK // (per_row * lines))
         return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
 
     def _pieces(self, columns: int) -> list[slice]:

@@ -87,11 +87,11 @@ class KernelDensity(ConditionalDensity):
         return self._evaluate(self._check_rows(X), None)
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        means: list[FloatArray] = []
-        log_joint, h2 = self._evaluate(X, means), self.bandwidth_**2
+        rows, means = self._check_rows(X), list[FloatArray]()
+        log_joint, h2 = self._evaluate(rows, means), self.bandwidth_**2
 
         def pullback(W: FloatArray) -> FloatArray:
-            gradient = -W.sum(axis=1)[:, None] * X
+            gradient = -W.sum(axis=1)[:, None] * rows
             for k, mean in enumerate(means):
                 gradient += W[:, k, None] * mean
             scaled: FloatArray = gradient / h2

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from daace._checks import check_choice, check_integer, check_number
-from daace._typing import BoolArray, FloatArray, IntArray, Labels
+from daace._typing import FloatArray, Labels
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
-from daace.density.checkpoint import Arrays, Checkpoint
-from daace.density.coupling import BOUND, CouplingFlow
+from daace.density.checkpoint import Checkpoint
+from daace.density.coupling import CouplingFlow
 from daace.density.presets import find_preset
 from daace.density.splits import hold_out
-from daace.density.training import STOPPED, history_frame, train
-from daace.exceptions import MissingDependency
+from daace.density.trainer import Trainer, balanced_orders, import_torch, one_thread, tiny_is_zero
+from daace.density.training import STOPPED, history_frame, train, undisturbed
 
 #: Rows held out below which the loss on them is a matter of luck.
 FEW_HELD_OUT = 10
-
-#: Initial weights are Xavier's normal ones, scaled: the paper's.
-INITIAL = 1 / 3
 
 #: A best loss above so many times that of a plain Gaussian is no model of the rows.
 ASTRAY = 2.0
@@ -47,8 +40,10 @@ class RealNVP(ConditionalDensity):
     improvement, 15 worse epochs lead back to the best state, and training ends in it. Evaluated
     by numpy in float64: a saved flow needs no torch.
 
-    It differs from the paper in two points: s is bounded, so that nothing overflows however far
-    from the data, and the random orders of the features are balanced, so that none is left out.
+    It differs from the paper in three points: s is bounded, so that nothing overflows up to 1e150
+    standard deviations from the data; the random orders of the features are balanced, so that two
+    layers or more leave none out; and with early stopping, which presets have not, it is the loss
+    of the held-out rows that decides on learning rate, ways back and the best state.
 
     Args:
         flows: number of coupling layers.
@@ -167,25 +162,28 @@ class RealNVP(ConditionalDensity):
         orders = balanced_orders(self.flows, X.shape[1], rng=rng)
         # More epochs or more time only prolong a training; all else makes it another one.
         settings = self.get_params() | {"epochs": None, "time_limit": None}
-        place = None if checkpoint is None else Checkpoint.of(checkpoint, X, y, settings)
+        place = None if checkpoint is None else Checkpoint.of(checkpoint, table.X, y, settings)
         with one_thread():
             trainer = Trainer(self, X, y, held_out, orders, rng)
-            schedule, self.stopped_ = train(
-                trainer,
-                learning_rate=self.learning_rate,
-                epochs=self.epochs,
-                time_limit=self.time_limit,
-                progress=progress,
-                checkpoint=place,
-            )
-            flow = CouplingFlow(orders, *trainer.network(), len(counts))
-            self._keep(np.log(counts / counts.sum()), flow, history_frame(schedule.history))
-            self._describe_draws()
+            with tiny_is_zero():
+                schedule, self.stopped_ = train(
+                    trainer,
+                    learning_rate=self.learning_rate,
+                    epochs=self.epochs,
+                    time_limit=self.time_limit,
+                    progress=progress,
+                    checkpoint=place,
+                )
+            with undisturbed():
+                flow = CouplingFlow(orders, *trainer.network(), len(counts))
+                self._keep(np.log(counts / counts.sum()), flow, history_frame(schedule.history))
+                self._describe_draws()
         if self.stopped_ in WARNED:
-            resumes = checkpoint is not None and self.stopped_ == "interrupted"
+            interrupted = self.stopped_ == "interrupted"
+            resumes = checkpoint is not None and interrupted
             further = f" To go on, fit again with '{checkpoint}'." if resumes else ""
             warnings.warn(
-                f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + 1} of "
+                f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + interrupted} of "
                 f"{self.epochs}: the best state so far is kept.{further}",
                 stacklevel=3,  # whoever called fit, past its decorator
             )
@@ -207,7 +205,7 @@ class RealNVP(ConditionalDensity):
         return self.flow_.log_density(rows) + self.log_prior_
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        log_density, pullback = self.flow_.log_density_and_pullback(X)
+        log_density, pullback = self.flow_.log_density_and_pullback(self._check_rows(X))
         return log_density + self.log_prior_, pullback
 
     def sample(
@@ -230,7 +228,7 @@ class RealNVP(ConditionalDensity):
         maps = zip(self.flow_.weights, self.flow_.biases, strict=True)
         for j, (weight, bias) in enumerate(maps):
             arrays[f"weight_{j}"], arrays[f"bias_{j}"] = weight, bias
-        return arrays, self.get_params() | {"stopped": self.stopped_}
+        return arrays, self._learned_with | {"stopped": self.stopped_}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
@@ -262,6 +260,12 @@ class RealNVP(ConditionalDensity):
                 "follows any shape.",
                 stacklevel=4,  # whoever called fit, past its decorator
             )
+        elif self.flows == 1:
+            warnings.warn(
+                "With one coupling layer half of the features are standard Gaussians, whatever "
+                "the class: 'flows' should be at least 2.",
+                stacklevel=4,
+            )
         if self.early_stopping and held_out < FEW_HELD_OUT:
             warnings.warn(
                 f"Too few rows to tell when to stop: held out for early stopping are {held_out}. "
@@ -274,192 +278,4 @@ class RealNVP(ConditionalDensity):
         self.log_prior_ = log_prior
         self.flow_ = flow
         self.history_ = history
-
-
-class Trainer:
-    """Torch's side of a training: all parameters in one vector, so that one Adam step is one call.
-
-    Args:
-        settings: of the flow.
-        X, y: model-space rows and their class indices.
-        held_out: which rows are for validation only.
-        orders: order of the features in each layer.
-        rng: for the initial weights.
-    """
-
-    def __init__(
-        self,
-        settings: RealNVP,
-        X: FloatArray,
-        y: IntArray,
-        held_out: BoolArray,
-        orders: IntArray,
-        rng: np.random.Generator,
-    ) -> None:
-        torch = import_torch()
-        classes, n = int(y.max()) + 1, X.shape[1]
-        kept, units = n // 2, settings.hidden * n
-        widths = [kept + classes, *[units] * settings.layers, 2 * (n - kept)]
-        self.settings, self.torch, self.n = settings, torch, n
-        self.shapes = [(settings.flows, out, into) for into, out in pairwise(widths)]
-        self.sizes = [math.prod(shape[:dims]) for shape in self.shapes for dims in (3, 2)]
-        # Rows stand as b, a, one-hot class; an index leads from the order of a layer to the next.
-        turned = np.concatenate([orders[:, kept:], orders[:, :kept]], axis=1)
-        before = np.concatenate([np.arange(n)[None], turned[:-1]])
-        tail = np.arange(n, n + classes)
-        self.moves = [
-            torch.from_numpy(np.concatenate([np.argsort(old)[new], tail]))
-            for old, new in zip(before, turned, strict=True)
-        ]
-        rows = np.concatenate([X, np.eye(classes)[y]], axis=1).astype(np.float32)
-        self.rows = torch.from_numpy(rows[~held_out])
-        self.validation = torch.from_numpy(rows[held_out])
-        xavier = [
-            part
-            for _, out, into in self.shapes
-            for part in (
-                rng.normal(
-                    scale=INITIAL * math.sqrt(2 / (out + into)), size=settings.flows * out * into
-                ),
-                np.zeros(settings.flows * out),
-            )
-        ]
-        self.initial = torch.from_numpy(np.concatenate(xavier).astype(np.float32))
-        self.begin(1.0)
-
-    def begin(self, shrink: float) -> None:
-        self.parameters = (self.initial * shrink).requires_grad_()
-        self.adam = self.torch.optim.Adam(
-            [self.parameters], weight_decay=self.settings.weight_decay, fused=True
-        )
-
-    def epoch(self, number: int, learning_rate: float) -> float:
-        torch, settings = self.torch, self.settings
-        # Each epoch has its own seed: a training that goes on needs no state of the generator.
-        seed = np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64)[0]
-        generator = torch.Generator().manual_seed(int(seed))
-        rows = self.rows[torch.randperm(len(self.rows), generator=generator)]
-        noise = torch.randn((len(rows), self.n), generator=generator)
-        rows[:, : self.n] += settings.noise * noise
-        self.adam.param_groups[0]["lr"] = learning_rate
-        total = 0.0
-        for batch in rows.tensor_split(min(settings.batches, len(rows))):
-            self.adam.zero_grad()
-            loss = self.loss(batch)
-            loss.backward()
-            self.adam.step()
-            total += float(loss.detach()) * len(batch)
-            if not math.isfinite(total):
-                return math.nan
-        return total / len(rows) if torch.isfinite(self.parameters).all() else math.nan
-
-    def validate(self) -> float | None:
-        if not len(self.validation):
-            return None
-        with self.torch.no_grad():
-            return float(self.loss(self.validation))
-
-    def plain_loss(self) -> float:
-        """Return the loss that a standard Gaussian has on the rows that count."""
-        counted = self.validation if len(self.validation) else self.rows
-        squares = float(counted[:, : self.n].double().square().sum()) / len(counted)
-        blur = 0.0 if len(self.validation) else self.n * self.settings.noise**2
-        return float(0.5 * (squares + blur + self.n * math.log(2 * math.pi)))
-
-    def loss(self, rows: Any) -> Any:
-        """Return the mean of -log p(x | y) over rows of features and one-hot class."""
-        torch = self.torch
-        linear = torch.nn.functional.linear
-        weights, biases = self.maps()
-        b = self.n - self.n // 2
-        x, log_det = rows, 0.0
-        for flow, move in enumerate(self.moves):
-            x = x.index_select(1, move)
-            h = x[:, b:]
-            for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-                h = linear(h, weight[flow], bias[flow]).relu_()
-            out = linear(h, weights[-1][flow], biases[-1][flow])
-            raw = out[:, :b]
-            scale = raw / (1 + raw.abs() / BOUND)
-            log_det = log_det + scale.sum()
-            mapped = torch.addcmul(out[:, b:], x[:, :b], scale.exp())
-            x = torch.cat([mapped, x[:, b:]], dim=1)
-        squares = 0.5 * x[:, : self.n].square().sum()
-        return (squares - log_det) / len(rows) + 0.5 * self.n * math.log(2 * math.pi)
-
-    def maps(self) -> tuple[list[Any], list[Any]]:
-        """Return weights and biases of each linear map, by layer, as views of the parameters."""
-        pieces = self.parameters.split(self.sizes)
-        weights = [
-            w.view(shape).unbind() for w, shape in zip(pieces[::2], self.shapes, strict=True)
-        ]
-        biases = [
-            b.view(shape[:2]).unbind() for b, shape in zip(pieces[1::2], self.shapes, strict=True)
-        ]
-        return weights, biases
-
-    def network(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """Return weights and biases as the evaluation takes them."""
-        pieces = np.split(self.state()["parameters"].astype(np.float64), np.cumsum(self.sizes)[:-1])
-        weights = zip(pieces[::2], self.shapes, strict=True)
-        biases = zip(pieces[1::2], self.shapes, strict=True)
-        return (
-            tuple(w.reshape(shape) for w, shape in weights),
-            tuple(b.reshape(shape[:2]) for b, shape in biases),
-        )
-
-    def state(self) -> Arrays:
-        moments = self.adam.state.get(self.parameters, {})
-        state = {name: np.array(value.numpy()) for name, value in moments.items()}
-        return state | {"parameters": self.parameters.detach().numpy().copy()}
-
-    def restore(self, state: Arrays) -> None:
-        torch = self.torch
-        with torch.no_grad():
-            self.parameters.copy_(torch.from_numpy(state["parameters"]))
-        self.adam.state[self.parameters] = {
-            name: torch.from_numpy(np.array(value))
-            for name, value in state.items()
-            if name != "parameters"
-        }
-
-
-def import_torch() -> Any:
-    """Return torch, or say how to get it."""
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise MissingDependency("RealNVP needs torch: pip install 'daace[flow]'.") from None
-    return torch
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit torch and BLAS to one thread: matrices are small, and the sums always the same."""
-    torch = import_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def balanced_orders(flows: int, n: int, *, rng: np.random.Generator) -> IntArray:
-    """Return random orders of n features in which each is mapped as often as any other.
-
-    The second half of an order is mapped, so those come first that were mapped most often. With
-    independent orders, one of 128 features is left out of all 7 layers on average.
-
-    Example:
-        >>> orders = balanced_orders(2, 4, rng=np.random.default_rng(0))
-        >>> sorted([*orders[0, 2:], *orders[1, 2:]]) == [0, 1, 2, 3]
-        True
-    """
-    mapped = np.zeros(n, dtype=np.intp)
-    orders = np.empty((flows, n), dtype=np.intp)
-    for order in orders:
-        order[:] = np.lexsort((rng.random(n), -mapped))
-        mapped[order[n // 2 :]] += 1
-    return orders
+        self._learned_with = self.get_params()  # others may be set before the next fit

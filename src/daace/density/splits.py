@@ -1,9 +1,13 @@
 """Rows to train on and rows to judge by: each class spread evenly, copies of a row together.
 
-A row of which copies were trained on says nothing about rows that were not.
+A row of which copies were trained on says nothing about rows that were not. Where features have so
+few values that equal rows must be, as answers of yes and no, they are no copies, but what the data
+are like.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pandas as pd
@@ -21,7 +25,7 @@ FEWEST = 4
 def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArray:
     """Return which rows are held out for validation: a tenth of each class, at random.
 
-    At least one row of a class, or one set of copies, unless it is all there is of the class.
+    At least one row of a class, unless it is all there is of the class.
 
     Example:
         >>> X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [30, 10])
@@ -31,18 +35,19 @@ def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArr
     held_out = np.zeros(len(y), dtype=bool)
     for k in np.unique(y):
         members, sets = _shuffled(X, y == k, rng)
-        sizes = np.bincount(sets)
-        if len(sizes) == 1:
-            continue
         room = max(1, int(VALIDATION * len(members)))
+        if np.bincount(sets).min() > room:  # rows that common are no copies either
+            sets = np.arange(len(members))
+        if len(members) == 1:
+            continue
         taken = []
-        for number, size in enumerate(sizes):
+        for number, size in enumerate(np.bincount(sets)):
             if size <= room:
                 taken.append(number)
                 room -= size
             if room == 0:
                 break
-        held_out[members[np.isin(sets, taken or [sizes.argmin()])]] = True
+        held_out[members[np.isin(sets, taken)]] = True
     return held_out
 
 
@@ -79,6 +84,9 @@ def _shuffled(
 ) -> tuple[IntArray, IntArray]:
     """Return the chosen rows in random order, and for each the number of its set of copies."""
     members = rng.permutation(np.flatnonzero(chosen))
-    same = np.unique(X[members], axis=0, return_inverse=True)[1].reshape(-1)
+    rows = X[members]
+    if math.prod(len(np.unique(column)) for column in rows.T) <= len(rows):
+        return members, np.arange(len(rows))
+    same = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
     sets: IntArray = pd.factorize(same)[0]  # in order of appearance
     return members, sets

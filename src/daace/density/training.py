@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
+from enum import Enum, auto
 from typing import Literal, Protocol, get_args
 
 import numpy as np
@@ -58,12 +62,12 @@ class Trainee(Protocol):
         """Go back to a state."""
 
 
-class Move(StrEnum):
-    """What to do after an epoch."""
+class Move(Enum):
+    """What to do after an epoch: keep the state as the best, go on, or go back to the best."""
 
-    KEEP = "keep the state"
-    GO_ON = "go on"
-    REVERT = "revert to the best state"
+    KEEP = auto()
+    GO_ON = auto()
+    REVERT = auto()
 
 
 @dataclass(kw_only=True)
@@ -177,7 +181,8 @@ def train(
                 elif move is Move.REVERT:
                     trainee.restore(best)
                 stopped = schedule.ended or stopped
-                bar.advance(f"loss {losses[0]:.3f}, best {schedule.best:.3f}")
+                counted = losses[0] if losses[1] is None else losses[1]
+                bar.advance(f"loss {counted:.3f}, best {schedule.best:.3f}")
                 if checkpoint is not None:
                     snapshot = trainee.state(), best, asdict(schedule)
                     if time.monotonic() - saved >= CHECKPOINT_SECONDS:
@@ -187,10 +192,26 @@ def train(
         if not best:
             raise
         stopped = "interrupted"
-    if checkpoint is not None and snapshot is not None:
-        _write(checkpoint, snapshot)
-    trainee.restore(best)
+    with undisturbed():
+        if checkpoint is not None and snapshot is not None:
+            _write(checkpoint, snapshot)
+        trainee.restore(best)
     return schedule, stopped
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore interrupts (Ctrl-C) for the seconds in which the work of hours is put away."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if main else None
+    if before is None:  # not ours to change
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _write(checkpoint: Checkpoint, snapshot: Snapshot) -> Checkpoint | None:

@@ -24,8 +24,9 @@ from daace._progress import Bar
 from daace.data.table import Standardizer, Table, quote
 from daace.density.base import ConditionalDensity
 from daace.density.checkpoint import fingerprint
-from daace.density.realnvp import RealNVP, import_torch
+from daace.density.realnvp import RealNVP
 from daace.density.splits import spread_folds
+from daace.density.trainer import import_torch
 from daace.exceptions import InvalidInput, MissingDependency
 
 #: The paper's space: smallest and largest value of each setting. Those of a network's size are
@@ -42,6 +43,9 @@ TUNED = tuple(SPACE)
 WHOLE = ("hidden", "layers", "flows")
 
 STUDY = "realnvp"
+
+#: Trials with a score before one is given up for a low mean.
+COMPARED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +197,6 @@ class Search:
                 study_name=STUDY,
                 load_if_exists=True,
                 direction="maximize",
-                pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
             )
         except Exception as error:
             raise InvalidInput(
@@ -245,10 +248,11 @@ class Search:
                 raise KeyboardInterrupt
             total += len(test) * mean_log_joint(density, test, self.table)
             rows += len(test)
-            trial.report(total / rows, fold)
-            if fold < self.folds - 1 and trial.should_prune():
+            mean = total / rows
+            trial.report(mean, fold)
+            if fold < self.folds - 1 and _falls_behind(trial.study, mean, fold):
                 raise import_optuna().TrialPruned
-        return total / rows
+        return mean
 
 
 def check_space(space: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
@@ -319,7 +323,7 @@ def mean_log_joint(density: ConditionalDensity, test: Table, whole: Table) -> fl
 
     A fold has its own standardisation; in common units folds can be averaged.
     """
-    joint = density.log_joint(density.to_model(test.to_frame()))
+    joint = density.log_joint(density.standardizer_.transform(test.X))
     y = np.searchsorted(density.classes_, test.y)
     units = np.log(density.standardizer_.scale / whole.X.std(axis=0)).sum()
     return float(joint[np.arange(len(y)), y].mean() - units)
@@ -414,6 +418,17 @@ def _finished(study: Any) -> list[Any]:
     """Return the trials that count: scored or given up, but none that was cut off."""
     trials = study.get_trials(deepcopy=False)
     return [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
+
+
+def _falls_behind(study: Any, mean: float, fold: int) -> bool:
+    """Whether a mean over the folds so far is below the median of the others' at this fold.
+
+    Optuna's own pruner compares the best of these means instead: if the first fold is an easy
+    one, nobody ever falls behind it.
+    """
+    scored = [trial for trial in _finished(study) if trial.state.name == "COMPLETE"]
+    means = [trial.intermediate_values[fold] for trial in scored]
+    return len(means) >= COMPARED and bool(mean < np.median(means))
 
 
 def _scored(study: Any) -> bool:
