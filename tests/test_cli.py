@@ -541,6 +541,12 @@ def test_a_terminal_sees_that_something_happens(folder):
     assert json.loads(done.stdout)["status"] == "found"
 
 
+def test_the_package_is_the_command_too(folder):
+    command = [sys.executable, "-m", "daace", "--version"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout == f"daace {daace.__version__}\n"
+
+
 # flows --------------------------------------------------------------------------------------------
 
 
@@ -553,10 +559,12 @@ def test_tune_then_fit_then_explain(run, folder):
     )  # fmt: skip
     assert code == 0, err
     assert out.split()[:3] == ["trial", "score", "seconds"]
-    assert err.startswith("Mean held-out log p ")
+    assert "noise" in out.split()
+    assert err.startswith("Mean held-out log p(x, class) ")
+    assert "the best of 2 trials: best.json." in err
     assert err.endswith(
-        "To use it: daace fit data.csv --target class --drop id --density realnvp "
-        "--settings best.json -o model.daace\n"
+        "To use it, with at most 2 epochs as here: daace fit data.csv --target class --drop id "
+        "--density realnvp --settings best.json -o model.daace\n"
     )
     found = json.loads((folder / "best.json").read_text())
     assert (found["trials"], found["settings"]["epochs"]) == (2, 2)
@@ -608,8 +616,9 @@ def test_settings_one_by_one(run, folder):
     pytest.importorskip("torch", reason="a flow is trained with torch")
     start = ("fit", "data.csv", "--target", "class", "--drop", "id", "-o", "set.daace")
     code, _, err = run(
-        *start, "--density", "realnvp", "--set", "epochs=2", "--set", "early_stopping=false"
-    )
+        *start, "--density", "realnvp", "--set", "epochs=2", "--set", "early_stopping=False",
+        "--set", "time_limit=None",
+    )  # fmt: skip
     assert code == 0, err
     density = daace.load(folder / "set.daace").density
     assert (density.epochs, density.early_stopping, density.flows) == (2, False, 7)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 #: A typical malignant case of breast_cancer, kept out of the fit of the demo.
 DEMO_ROW = 499
 
+#: Share of pairs in which a training row is denser than another, from which there is a word on it.
+REMEMBERED = 0.65
+
 #: How a training ended, in words.
 ENDED = {
     "epochs": "all that were asked for",
@@ -227,17 +230,23 @@ def tune(
         _note("Interrupted before any settings had a score: nothing was written.")
         raise typer.Exit(130) from None
     write_settings(output, found)
-    columns = ["trial", "score", "seconds", "flows", "layers", "hidden"]
-    best = found.trials.dropna(subset="score").sort_values("score", ascending=False).head(5)
-    typer.echo(best[columns].to_string(index=False, float_format="%.3f"))
+    best = found.trials.dropna(subset="score").sort_values("score", ascending=False)
+    shown = best.head(5).drop(columns=["state", "folds"])
+    shown[["score", "seconds"]] = shown[["score", "seconds"]].round(3)
+    typer.echo(shown.to_string(index=False, float_format="%.4g"))
+    if len(best) < len(found.trials) or len(best) > len(shown):
+        given_up = len(found.trials) - len(best)
+        typer.echo(f"and {len(best) - len(shown)} more; {given_up} were given up early.")
     dropped = [word for name in drop or [] for word in ("--drop", name)]
     further = [
         "daace", "fit", str(data), "--target", target, *dropped, "--density", "realnvp",
         "--settings", str(output), "-o", "model.daace",
     ]  # fmt: skip
+    count = len(found.trials)
     _note(
-        f"Mean held-out log p {found.score:.3f}, the best of trials 1 to {len(found.trials)}: "
-        f"{output}. To use it: {shlex.join(further)}"
+        f"Mean held-out log p(x, class) {found.score:.3f}, "
+        f"the best of {count} trial{'s' * (count != 1)}: {output}. "
+        f"To use it, with at most {epochs} epochs as here: {shlex.join(further)}"
     )
 
 
@@ -411,7 +420,14 @@ def check(
     typer.echo(result.numbers)
     if training is not None:
         known = _read_known(training, column, columns)
-        typer.echo(f"membership AUC    {explainer.membership(known, held_out):.3f} (0.5: none)")
+        remembered = explainer.membership(known, held_out)
+        typer.echo(f"membership AUC    {remembered:.3f} (0.5: none)")
+        if remembered > REMEMBERED:
+            _note(
+                "The model knows its training rows from others: it describes new rows less well, "
+                "and tells who was among them. A flow with more 'noise', or another density, "
+                "may not."
+            )
     if plot is not None:
         result.plot().savefig(plot, dpi=150)
         _note(f"Plot: {plot}")
@@ -489,8 +505,9 @@ def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> Condi
         name, equals, text = change.partition("=")
         if not equals:
             raise InvalidInput(f"'--set' must be like epochs=100. Got '{change}'.")
+        spoken = text.lower() if text in ("True", "False") else text  # as Python says it
         try:
-            value = json_format.loads(text)
+            value = None if text == "None" else json_format.loads(spoken)
         except ValueError:  # a word
             value = text
         try:
@@ -502,14 +519,18 @@ def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> Condi
 
 def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
     """Train a flow with a bar of its own; an interrupt keeps the best state. Say how it went."""
-    density.fit(table, progress=True, checkpoint=checkpoint)
+    try:
+        density.fit(table, progress=True, checkpoint=checkpoint)
+    except KeyboardInterrupt:
+        _note("Interrupted before the first epoch was over: nothing was written.")
+        raise typer.Exit(130) from None
     history = density.history_
     validated = history["validation_loss"].notna().any()
     loss = history["validation_loss" if validated else "train_loss"].min()
     where = "held-out" if validated else "training"
     _note(
         f"Trained for {len(history)} epochs, {ENDED[density.stopped_]}. "
-        f"Mean log p(x | class) of the {where} rows: {-loss:.3f}"
+        f"Mean log p(x | class) of the {where} rows: {-loss:.6g}"
     )
     return density
 

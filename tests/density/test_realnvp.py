@@ -435,6 +435,8 @@ def test_the_presets_are_the_papers() -> None:
 def test_an_unknown_preset_is_named() -> None:
     with pytest.raises(InvalidInput, match=r"'name' must be one of 'credit', .*'EQI'\. Got 'x'\."):
         RealNVP.preset("x")
+    with pytest.raises(InvalidInput, match=r"Got 'Phoneme'\. Did you mean 'phoneme'\?"):
+        RealNVP.preset("Phoneme")
     with pytest.raises(InvalidInput, match=r"Got \['phoneme'\]\."):
         RealNVP.preset(["phoneme"])  # type: ignore[arg-type]
 

@@ -255,6 +255,11 @@ def test_a_feature_that_is_constant_in_a_fold_is_named() -> None:
         ({"progress": "yes"}, "'progress' must be one of True, False"),
         ({"seed": -1}, "'seed' must be"),
         ({"table": "iris"}, "'table' must be a daace.Table. Got str"),
+        ({"storage": 3}, "'storage' must be a file name. Got int"),
+        (
+            {"storage": "no/where.db"},
+            "'storage' must be in a folder that exists. Got 'no/w",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(changes: dict[str, Any], message: str) -> None:

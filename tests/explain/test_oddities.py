@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -83,6 +85,35 @@ def test_a_row_that_gives_another_class_than_the_model(explainer: Explainer, as_
     assert denied.status == "already_there"
     assert denied.notes == ("The row is given as 'failed'; the model takes it for 'paid'.",)
     assert denied.notes[0] in denied.describe()
+
+
+def test_many_rows_that_give_another_class_than_the_model(
+    explainer: Explainer, tmp_path: Path
+) -> None:
+    rows = pd.DataFrame([{"late": 0, "children": 1, "income": 52_000, "balance": 700.0}] * 3)
+    said = ["", "The row is given as 'failed'; the model takes it for 'paid'.", ""]
+    rows["class"] = ["paid", "failed", "other"]
+    batch = explainer.explain_batch(rows, target="paid")
+    assert batch.to_frame()["notes"].tolist() == said
+    assert batch.summary().denied == 1
+    assert "1 of them the model takes for another class than they give" in str(batch.summary())
+    assert explainer.explain_batch(rows.drop(columns="class")).summary().denied == 0
+
+    for suffix in (".csv", ".parquet"):
+        source, output = tmp_path / f"rows{suffix}", tmp_path / f"answers{suffix}"
+        rows.to_csv(source) if suffix == ".csv" else rows.to_parquet(source)
+        assert explainer.explain_file(source, output, target="paid").denied == 1
+        answers = pd.read_csv(output) if suffix == ".csv" else pd.read_parquet(output)
+        assert answers["notes"].fillna("").tolist() == said
+
+
+def test_a_row_without_a_way_is_told_what_to_relax_whatever_its_class() -> None:
+    """With so many classes alike, none can be certain."""
+    names = [f"c{k}" for k in range(12)]
+    density = GaussianMixture([1] * 12, [[0.0, 0.0]] * 12, [np.eye(2)] * 12, names)
+    row = {"x1": 0.1, "x2": 0.2, "class": "c3"}
+    text = Explainer(density).explain(row, target="c9").describe()
+    assert "To find a path, lower " in text
 
 
 def test_that_there_is_no_other_way_is_said() -> None:

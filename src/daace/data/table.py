@@ -26,6 +26,15 @@ def quote(names: Iterable[object], limit: int = 5) -> str:
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
+def check_table(table: object) -> None:
+    """Raise `InvalidInput` for what is no `Table`."""
+    if not isinstance(table, Table):
+        raise InvalidInput(
+            f"'table' must be a daace.Table. Got {type(table).__name__}: "
+            "make one with daace.Table.from_frame(frame, target=...)."
+        )
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the question whether a name was meant that looks like this one, or nothing.
 

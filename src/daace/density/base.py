@@ -19,6 +19,7 @@ from daace.data.table import (
     Standardizer,
     Table,
     as_pandas,
+    check_table,
     check_unique,
     label_array,
     numeric_matrix,
@@ -377,11 +378,7 @@ class ConditionalDensity(ABC):
 
     def _learn_names(self, table: Table) -> tuple[FloatArray, IntArray]:
         """Keep names and standardisation of a table; return its rows and class indices."""
-        if not isinstance(table, Table):
-            raise InvalidInput(
-                f"'table' must be a daace.Table. Got {type(table).__name__}: "
-                "make one with daace.Table.from_frame(frame, target=...)."
-            )
+        check_table(table)
         counts = [int((table.y == label).sum()) for label in table.classes]
         if min(counts) < 2:
             lonely = table.classes[int(np.argmin(counts))]

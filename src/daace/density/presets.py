@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from daace.data.table import quote
+from daace.data.table import did_you_mean, quote
 from daace.exceptions import InvalidInput
 
 
@@ -56,5 +56,8 @@ def find_preset(name: str) -> Preset:
     """
     known = ALIASES.get(name, name) if isinstance(name, str) else ""
     if known not in PRESETS:
-        raise InvalidInput(f"'name' must be one of {quote(PRESETS, limit=20)}. Got {name!r}.")
+        raise InvalidInput(
+            f"'name' must be one of {quote(PRESETS, limit=20)}. "
+            f"Got {name!r}.{did_you_mean(known, PRESETS)}"
+        )
     return PRESETS[known]

@@ -21,7 +21,7 @@ import pandas as pd
 from daace._checks import check_choice, check_integer, check_number
 from daace._files import write_atomically
 from daace._progress import Bar
-from daace.data.table import Standardizer, Table, quote
+from daace.data.table import Standardizer, Table, check_table, quote
 from daace.density.base import ConditionalDensity
 from daace.density.checkpoint import fingerprint
 from daace.density.realnvp import RealNVP
@@ -119,6 +119,8 @@ def tune_realnvp(
         check_number("time_limit", time_limit, above=0)
     check_choice("progress", progress, (True, False))
     deadline = math.inf if time_limit is None else time.time() + time_limit
+    if not isinstance(storage, str | os.PathLike | None):
+        raise InvalidInput(f"'storage' must be a file name. Got {type(storage).__name__}.")
     base = RealNVP(epochs=epochs, early_stopping=early_stopping, seed=seed)
     ranges = SPACE | check_space(space or {})
     search = Search(table, folds, base, ranges, seed)
@@ -161,11 +163,7 @@ class Search:
 
     def check(self) -> None:
         """Raise `InvalidInput` where the table cannot be standardised fold by fold."""
-        if not isinstance(self.table, Table):
-            raise InvalidInput(
-                f"'table' must be a daace.Table. Got {type(self.table).__name__}: "
-                "make one with daace.Table.from_frame(frame, target=...)."
-            )
+        check_table(self.table)
         Standardizer.fit(self.table.X, features=self.table.features)
         for fold, (train, _) in enumerate(self.splits()):
             try:
@@ -406,7 +404,10 @@ def _place(storage: str | os.PathLike[str] | None, n_jobs: int) -> Iterator[str 
         return str(URL.create("sqlite", database=str(path)))
 
     if storage is not None:
-        yield address(Path(storage).resolve())
+        path = Path(storage).resolve()
+        if not path.parent.is_dir():
+            raise InvalidInput(f"'storage' must be in a folder that exists. Got '{storage}'.")
+        yield address(path)
     elif n_jobs == 1:
         yield None
     else:

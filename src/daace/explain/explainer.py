@@ -27,7 +27,7 @@ from daace.explain.explanation import Explanation
 from daace.explain.front import ExplanationFront, search_front
 from daace.explain.model_file import save
 from daace.explain.network import Network, read_network
-from daace.explain.oddities import find_disagreement
+from daace.explain.oddities import note_denied
 from daace.explain.question import check_seed
 from daace.explain.reasons import find_reasons
 from daace.explain.summary import Summary
@@ -128,11 +128,11 @@ class Explainer:
             constraints=constraints,
             planner=planner,
         )
-        (best,) = used.explain_values(
+        answers = used.explain_values(
             values, target=target, min_log_prob=min_log_prob, time_limit=time_limit, seed=seed
         )
+        (best,) = note_denied(self.density, row, answers)
         blocked = best.status == "goal_unreachable" and used.classifier_budget is None
-        best = replace(best, notes=(*best.notes, *find_disagreement(self.density, row, best)))
         if alternatives == 0 and not blocked:
             return best
         asked = ask(
@@ -276,7 +276,7 @@ class Explainer:
         values = self.density.user_values(frame)
         if len(values) > 1:
             refuse_excluded(excluded_rows(used.constraints, self.density, values))
-        explanations = used.explain_values(
+        answers = used.explain_values(
             values,
             target=target,
             min_log_prob=min_log_prob,
@@ -287,6 +287,7 @@ class Explainer:
             seed=seed,
         )
         index = frame.index if isinstance(frame, pd.DataFrame) else pd.RangeIndex(len(values))
+        explanations = note_denied(self.density, frame, answers)
         return Batch(explanations, index, self.density.features_)
 
     def audit(

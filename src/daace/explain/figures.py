@@ -115,11 +115,12 @@ def draw_profile(e: Explanation) -> Plot:
     if threshold is not None:
         upper.axhline(threshold, color=GOAL, linestyle="--", linewidth=1.4)
     lower.axhline(source.min_posterior, color=GOAL, linestyle="--", linewidth=1.4)
-    upper.set_ylabel("plausibility\n(log p, in sd from its mean)")
+    upper.set_ylabel("plausibility\n(sd of log p)")
     lower.set_ylabel(plain(f"probability of\n'{shorten(str(e.target), 24)}'"))
     lower.set_ylim(-0.04, 1.04)
     lower.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
     lower.set_xlabel("length of the way, in standard deviations")
+    figure.align_ylabels()
     for number, length in enumerate(data["length"][corner]):
         name = {0: "start", e.step_count: "counterfactual"}.get(number, str(number))
         few = e.step_count <= 12 or number in (0, e.step_count)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from daace._checks import check_choice
-from daace.data.table import Table, quote
+from daace.data.table import Table, check_table, quote
 from daace.density.base import ConditionalDensity
+from daace.density.realnvp import RealNVP
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.registry import LEARNED, density_class
 
 
-def fit(table: Table, density: str | ConditionalDensity = "linear-gaussian") -> Explainer:
+def fit(
+    table: Table,
+    density: str | ConditionalDensity = "linear-gaussian",
+    *,
+    progress: bool = False,
+) -> Explainer:
     """Learn the density of a table and return an explainer with the default settings.
 
     Args:
         table: rows with their class.
         density: 'linear-gaussian', 'kde', 'realnvp', or a density of your own; one that is
-            fitted already is used as it is.
+            fitted already is used as it is. Settings are those of the density:
+            `fit(table, daace.RealNVP(epochs=100))`.
+        progress: show a bar while a flow is trained, on stderr.
 
     Raises:
         InvalidInput: the density is unknown, or fitted on other columns.
@@ -27,11 +35,7 @@ def fit(table: Table, density: str | ConditionalDensity = "linear-gaussian") -> 
         >>> fit(load_table("iris")).density.kind
         'linear-gaussian'
     """
-    if not isinstance(table, Table):
-        raise InvalidInput(
-            f"'table' must be a daace.Table. Got {type(table).__name__}: "
-            "make one with daace.Table.from_frame(frame, target=...)."
-        )
+    check_table(table)
     if isinstance(density, str):
         check_choice("density", density, LEARNED)
         density = density_class(density)()
@@ -51,4 +55,5 @@ def fit(table: Table, density: str | ConditionalDensity = "linear-gaussian") -> 
         raise InvalidInput(
             f"'density' must have a method 'fit'. {type(density).__name__} has none."
         )
-    return Explainer(density.fit(table))
+    shown = {"progress": True} if progress and isinstance(density, RealNVP) else {}
+    return Explainer(density.fit(table, **shown))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: Part of a unit by which a number may miss a whole one: rounding, no more.
 ROUNDING = 1e-9
+
+#: In the note on a row whose class the model denies.
+DENIED = "the model takes it for "
 
 
 def find_oddities(problem: Problem, path: np.ndarray) -> tuple[str, ...]:
@@ -52,28 +56,39 @@ def find_oddities(problem: Problem, path: np.ndarray) -> tuple[str, ...]:
     if between:
         said.append(
             f"Between whole numbers, where no row of the table was: {quote(between)}. "
-            "To be named as 'integer' if that cannot be."
+            "If that cannot be, name them as 'integer'."
         )
     return tuple(said)
 
 
-def find_disagreement(density: ConditionalDensity, row: object, e: Explanation) -> tuple[str, ...]:
-    """Return a sentence where the row itself gives another class than the model does.
+def note_denied(
+    density: ConditionalDensity, rows: object, answers: Sequence[Explanation]
+) -> tuple[Explanation, ...]:
+    """Add a sentence to answers for rows that give another class than the model takes them for.
+
+    Not to those without a way: what they say is why, and what to do.
 
     Args:
         density: knows the name of the class column.
-        row: as the user gave it.
-        e: the answer.
+        rows: as the user gave them, a frame or one row.
+        answers: one for each row.
     """
-    given = as_pandas(row)
-    if isinstance(given, pd.DataFrame):
-        given = given.iloc[0]
-    if not isinstance(given, Mapping | pd.Series) or density.target_ not in given:
-        return ()
+    given = as_pandas(rows)
+    if isinstance(given, Mapping | pd.Series):
+        given = pd.DataFrame([dict(given)])
+    if not isinstance(given, pd.DataFrame) or density.target_ not in given.columns:
+        return tuple(answers)
+    return tuple(
+        replace(e, notes=(*e.notes, *_find_denial(density, label, e))) if e.found else e
+        for label, e in zip(given[density.target_], answers, strict=True)
+    )
+
+
+def _find_denial(density: ConditionalDensity, label: object, e: Explanation) -> tuple[str, ...]:
     try:
-        stated = density.classes_[density.class_index(given[density.target_])].item()
+        stated = density.classes_[density.class_index(label)].item()
     except InvalidInput:  # missing, or a class that the model does not know
         return ()
     if stated == e.current:
         return ()
-    return (f"The row is given as '{stated}'; the model takes it for '{e.current}'.",)
+    return (f"The row is given as '{stated}'; {DENIED}'{e.current}'.",)

@@ -17,10 +17,12 @@ from daace._files import check_writable
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.table import quote
+from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain.batch import BLOCK, Batch, excluded_rows, refuse_excluded, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
+from daace.explain.oddities import note_denied
 from daace.explain.provenance import describe_planner, name_of
 from daace.explain.record import to_record
 from daace.explain.summary import Summary, Tally
@@ -66,7 +68,7 @@ def explain_file(
     asked = _fingerprint(explainer, source, target, seed, whole)
     part = Path(f"{output}.part")
     with (
-        closing(read_blocks(source, features)) as blocks,
+        closing(read_blocks(source, explainer.density)) as blocks,
         Journal(part, asked, resume=resume) as journal,
     ):
         with Bar("Explaining", None, done=journal.rows, shown=progress) as bar:
@@ -88,6 +90,7 @@ def explain_file(
                         f"Rows {first} to {first + len(rows) - 1} of '{source}', counted from 0: "
                         f"{error}{kept}"
                     ) from None
+                answers = note_denied(explainer.density, rows, answers)
                 batch = Batch(answers, pd.RangeIndex(first, first + len(rows)), features)
                 journal.append(_lines(batch, whole=whole))
                 bar.advance(steps=len(rows))
@@ -101,7 +104,7 @@ def _check_rows(explainer: Explainer, source: Path) -> None:
 
     The first that cannot be read are told at once, those that break the constraints all together.
     """
-    with closing(read_blocks(source, explainer.density.features_)) as blocks:
+    with closing(read_blocks(source, explainer.density)) as blocks:
         excluded = _excluded_rows(explainer, source, blocks)
         refuse_excluded(excluded, place=f"'{source}', rows counted from 0: ")
 
@@ -146,8 +149,10 @@ def _waiting(
         first += len(frame)
 
 
-def read_blocks(source: Path, features: tuple[str, ...]) -> Generator[pd.DataFrame, None, None]:
+def read_blocks(source: Path, density: ConditionalDensity) -> Generator[pd.DataFrame, None, None]:
     """Yield the model's columns of a CSV, TSV or parquet file, `BLOCK` rows at a time.
+
+    The features, and the class where the file has it.
 
     Raises:
         InvalidInput: the file is missing, of another kind, or lacks a feature.
@@ -157,16 +162,15 @@ def read_blocks(source: Path, features: tuple[str, ...]) -> Generator[pd.DataFra
     suffix = source.suffix.lower()
     if suffix not in (".csv", ".tsv", ".parquet"):
         raise InvalidInput(f"'{source}' must end in .csv, .tsv or .parquet. Got '{suffix}'.")
-    columns = list(features)
     try:
         if suffix == ".parquet":
             parquet = _parquet()
             with parquet.ParquetFile(source) as file:
-                _check_columns(source, file.schema_arrow.names, features)
+                columns = _columns(source, file.schema_arrow.names, density)
             return _even(_parquet_frames(source, columns))
         separator = "\t" if suffix == ".tsv" else ","
-        _check_columns(source, pd.read_csv(source, sep=separator, nrows=0).columns, features)
-        return _text_frames(source, columns, separator)
+        header = pd.read_csv(source, sep=separator, nrows=0).columns
+        return _text_frames(source, _columns(source, header, density), separator)
     except InvalidInput:
         raise
     except (ValueError, OSError) as error:
@@ -201,12 +205,15 @@ def _even(frames: Generator[pd.DataFrame, None, None]) -> Generator[pd.DataFrame
         yield rest
 
 
-def _check_columns(source: Path, names: Any, features: tuple[str, ...]) -> None:
-    missing = [name for name in features if name not in list(names)]
+def _columns(source: Path, names: Iterable[str], density: ConditionalDensity) -> list[str]:
+    """Return which columns of a file to read."""
+    known = list(names)
+    missing = [name for name in density.features_ if name not in known]
     if missing:
         raise InvalidInput(
             f"'{source}' must have every feature of the model. Missing: {quote(missing)}."
         )
+    return [name for name in (*density.features_, density.target_) if name in known]
 
 
 def _fingerprint(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from daace.explain.oddities import DENIED
 from daace.planners.base import CUT_SHORT
 
 
@@ -20,6 +21,7 @@ class Summary:
         statuses: how often each status came out.
         cost, steps: mean over the rows for which a way was found; missing if there is none.
         cut_off: rows whose way is the best that was found until the time limit was over.
+        denied: rows that give another class than the model takes them for.
 
     Example:
         >>> print(Summary(rows=3, statuses={"found": 2, "timeout": 1}, cost=1.5, steps=2.0))
@@ -31,6 +33,7 @@ class Summary:
     cost: float
     steps: float
     cut_off: int = 0
+    denied: int = 0
 
     @classmethod
     def of(cls, frame: pd.DataFrame, features: Sequence[str] = ()) -> Summary:
@@ -50,6 +53,8 @@ class Summary:
         if self.cut_off:
             were = "was" if self.cut_off == 1 else "were"
             text += f"; {self.cut_off} of them {were} cut off by the time limit"
+        if self.denied:
+            text += f"; {self.denied} of them the model takes for another class than they give"
         if self.statuses.get("found", 0):
             text += f"; mean cost {self.cost:.3g}, mean number of steps {self.steps:.1f}"
         return f"{text}."
@@ -65,7 +70,7 @@ class Tally:
         }
         self._statuses: Counter[str] = Counter()
         self._cost = self._steps = 0.0
-        self._cut_off = 0
+        self._cut_off = self._denied = 0
 
     def add(self, frame: pd.DataFrame) -> None:
         """Count the rows of a frame as `Batch.to_frame` makes them."""
@@ -74,7 +79,9 @@ class Tally:
         found = (status == "found").to_numpy()
         self._cost += float(frame[self._names["cost"]].to_numpy()[found].sum())
         self._steps += float(frame[self._names["steps"]].to_numpy()[found].sum())
-        self._cut_off += sum(CUT_SHORT in str(notes) for notes in frame[self._names["notes"]])
+        notes = [str(note) for note in frame[self._names["notes"]]]
+        self._cut_off += sum(CUT_SHORT in note for note in notes)
+        self._denied += sum(DENIED in note for note in notes)
 
     def summary(self) -> Summary:
         """Return the summary of what was counted."""
@@ -85,4 +92,5 @@ class Tally:
             cost=self._cost / moved if moved else float("nan"),
             steps=self._steps / moved if moved else float("nan"),
             cut_off=self._cut_off,
+            denied=self._denied,
         )

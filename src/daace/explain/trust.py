@@ -15,6 +15,7 @@ from daace._typing import BoolArray, FloatArray
 from daace.data.table import Table, as_pandas, numeric_matrix, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.registry import LEARNED
 from daace.landscape.goal import Posterior
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def check_density(density: ConditionalDensity, table: object, judge: Posterior |
         brier_baseline=baseline,
         calibration_error=error,
         reliability=bins,
-        warnings=tuple(_warnings(rare, brier, baseline, error)),
+        warnings=tuple(_warnings(density.kind, rare, brier, baseline, error)),
     )
 
 
@@ -230,13 +231,14 @@ def reliability(shares: FloatArray, truth: BoolArray) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rows", "confidence", "accuracy"])
 
 
-def _warnings(rare: float, brier: float, baseline: float, error: float) -> list[str]:
+def _warnings(kind: str, rare: float, brier: float, baseline: float, error: float) -> list[str]:
     found = []
+    others = " or ".join(f"'{name}'" for name in LEARNED if name != kind)
     if rare > TOO_MANY_RARE:
         found.append(
             f"{100 * rare:.0f}% of the rows are less plausible than 99% of what the density "
             "expects: they are of another kind than those it was fitted on, or it fits poorly; "
-            "fit it on such rows, or try density='kde' or 'realnvp'."
+            f"fit it on such rows, or try density={others}."
         )
     if brier >= baseline:
         found.append(
