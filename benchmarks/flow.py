@@ -2,8 +2,8 @@
 
 `rows()` measures speed in a minute, with flows as they are before training; `python -m
 benchmarks.flow OUTPUT --speed 9` does so in nine fresh processes, because zuko's time hangs on how
-the memory of its process happens to be laid out, for trained flows too (half an hour once, kept in
-OUTPUT), and writes OUTPUT/speed.csv. The likelihoods need hours of training:
+the memory of its process happens to be laid out, for trained flows too (some minutes once, kept in
+OUTPUT), and writes OUTPUT/speed.csv. The likelihoods need an hour of training:
 `python -m benchmarks.flow OUTPUT` appends one line per training to OUTPUT/likelihood-500.csv, skips
 what stands there, and goes on with a training that was stopped; `--epochs 50` for a first look.
 `--tune SECONDS` searches settings for EQI instead, on the counties that are not held out; its

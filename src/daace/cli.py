@@ -232,11 +232,11 @@ def tune(
     write_settings(output, found)
     best = found.trials.dropna(subset="score").sort_values("score", ascending=False)
     shown = best.head(5).drop(columns=["state", "folds"])
-    shown[["score", "seconds"]] = shown[["score", "seconds"]].round(3)
-    typer.echo(shown.to_string(index=False, float_format="%.4g"))
-    if len(best) < len(found.trials) or len(best) > len(shown):
-        given_up = len(found.trials) - len(best)
-        typer.echo(f"and {len(best) - len(shown)} more; {given_up} were given up early.")
+    forms = {"score": "{:.3f}".format, "seconds": "{:.1f}".format}
+    typer.echo(shown.to_string(index=False, float_format="%.4g", formatters=forms))
+    others, given_up = len(best) - len(shown), len(found.trials) - len(best)
+    if others or given_up:
+        typer.echo(f"Not shown: {others} with a lower score, {given_up} given up early.")
     dropped = [word for name in drop or [] for word in ("--drop", name)]
     further = [
         "daace", "fit", str(data), "--target", target, *dropped, "--density", "realnvp",

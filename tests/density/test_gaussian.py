@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from daace import GaussianMixture, LinearGaussianNetwork
+from daace._typing import FloatArray
 from daace.data.synthetic import draw_table, random_mixture
-from daace.density.base import ConditionalDensity
+from daace.density.base import ConditionalDensity, Pullback
 from daace.density.gaussian import WhitenedGaussians
 
 
@@ -68,6 +69,21 @@ def test_along_segments_is_point_by_point(components: int) -> None:
         W = rng.normal(size=joint.shape)
         expected = slow_pullback(W)
         np.testing.assert_allclose(pullback(W), expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_a_course_along_lines_of_ones_own_is_used() -> None:
+    class Counting(GaussianMixture):
+        asked = 0
+
+        def log_joint_along(
+            self, paths: FloatArray, nodes: FloatArray
+        ) -> tuple[FloatArray, Pullback]:
+            self.asked += 1
+            return super().log_joint_along(paths, nodes)
+
+    density = Counting(*random_mixture(3, rng=np.random.default_rng(0)))
+    density.log_joint_to_end(np.zeros((2, 3, 3)), np.array([0.5]), 2)
+    assert density.asked == 1
 
 
 def test_the_gradient_along_segments_is_that_of_differences() -> None:

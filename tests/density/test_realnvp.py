@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from daace import Explainer, GaussianMixture, fit, load, load_table
+from daace._progress import Bar
 from daace._typing import FloatArray
 from daace.data.synthetic import draw_table, moons, random_mixture
 from daace.data.table import Table
@@ -254,6 +255,18 @@ def test_an_interrupt_after_the_last_epoch_loses_nothing(monkeypatch: pytest.Mon
         signal.signal(signal.SIGINT, before)
     assert density.stopped_ == "epochs"
     assert len(density.history_) == 4
+
+
+def test_an_interrupt_in_the_last_epoch_of_all_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def impatient(self: Bar, *_: object, **__: object) -> None:
+        lines.append(self)
+        if len(lines) == 4:
+            raise KeyboardInterrupt
+
+    lines: list[Bar] = []
+    monkeypatch.setattr(Bar, "advance", impatient)
+    density = small().fit(table())
+    assert (density.stopped_, len(density.history_)) == ("epochs", 4)
 
 
 def test_a_training_that_ended_stays_as_it_is(

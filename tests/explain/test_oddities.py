@@ -116,6 +116,24 @@ def test_a_row_without_a_way_is_told_what_to_relax_whatever_its_class() -> None:
     assert "To find a path, lower " in text
 
 
+@pytest.mark.parametrize("rules", [{}, {"max_changed": 2}, {"max_changed": 2, "integer": ["x1"]}])
+def test_what_to_relax_says_which_rules_it_does_not_heed(rules: dict[str, object]) -> None:
+    means = [[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]]
+    density = GaussianMixture([1, 1], means, [np.eye(3), np.eye(3)], ["ill", "well"])
+    rules = {"upper": {"x1": 2.5}, **rules}
+    e = Explainer(density, constraints=Constraints(**rules)).explain(  # type: ignore[arg-type]
+        [0.0, 0.0, 0.0], target="well", min_posterior=0.99
+    )
+    assert e.relax
+    lines = e.describe().splitlines()
+    assert any(line.startswith("To find a path, lower ") for line in lines)
+    named = [line for line in lines if line.startswith("These values hold for a path without")]
+    if "integer" in rules:
+        assert named == ["These values hold for a path without 'max_changed', 'integer'."]
+    else:
+        assert len(named) == ("max_changed" in rules)
+
+
 def test_that_there_is_no_other_way_is_said() -> None:
     means = [[0.0, 0.0], [4.0, 0.0]]
     density = GaussianMixture([1, 1], means, [np.eye(2), np.eye(2)], ["ill", "well"])

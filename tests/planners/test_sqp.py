@@ -99,19 +99,25 @@ def test_it_ends_where_slsqp_ends(penalty: float, vertices: int, weights: dict[s
     assert outcome.cost[0] == pytest.approx(oracle.fun, rel=1e-4)
 
 
-def test_paths_of_a_batch_do_not_disturb_each_other() -> None:
+@pytest.mark.parametrize("bounded", [False, True])
+def test_paths_of_a_batch_do_not_disturb_each_other(bounded: bool) -> None:
+    """The rest of the batch decides neither how far a path goes nor where bounds hold it."""
     rng = np.random.default_rng(2)
-    density = GaussianMixture(*random_mixture(3, components=2, rng=rng))
+    density = GaussianMixture(*random_mixture(3, components=1, rng=rng))
     start = density.sample(1, rng=rng, label="c0")[0][0]
-    problem = Problem(start, Landscape(density, penalty=3.0), Goal("c1"))
     pool = density.pool("c1")
-    metric = Metric.of(pool)
-    objective, Z = batch(problem, pool.X[:5], 1)
-    together = minimize(objective, Z, metric)
-    for k in range(5):
-        alone_objective, alone_Z = batch(problem, pool.X[k : k + 1], 1)
-        alone = minimize(alone_objective, alone_Z, metric)
-        assert together.cost[k] == pytest.approx(alone.cost[0], rel=1e-3)
+    metric, near = Metric.of(pool), {}
+    if bounded:  # two features cannot go all the way
+        near = {f"x{j + 1}": 2.0 for j in range(2)}
+    rules = Constraints(max_rise=near, max_fall=near)
+    problem = Problem(start, Landscape(density, penalty=3.0), Goal("c1"), rules)
+    ends = np.clip(pool.X[:12], problem.feasible.lower, problem.feasible.upper)
+    objective, Z = batch(problem, ends, 1)
+    together = minimize(objective, Z, metric, iterations=8)
+    for k in range(12):
+        alone_objective, alone_Z = batch(problem, ends[k : k + 1], 1)
+        alone = minimize(alone_objective, alone_Z, metric, iterations=8)
+        np.testing.assert_allclose(together.Z[k], alone.Z[0], rtol=1e-9, atol=1e-9)
 
 
 def test_bounds_are_never_crossed() -> None:

@@ -199,8 +199,8 @@ class ConditionalDensity(ABC):
     def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
         """Return log p(x, y) along many paths and at their ends, and the pullback of both.
 
-        In one pass over all points: with few paths it is passes that cost, not points. Densities
-        with a `log_joint_along` of their own do better `in_two_passes`.
+        In one pass over all points: with few paths it is passes that cost, not points. A density
+        with a `log_joint_along` of its own does better in two.
 
         Args:
             paths: shape `(paths, waypoints, n)`.
@@ -213,6 +213,8 @@ class ConditionalDensity(ABC):
             classes)`: it returns the gradient of the sum of W and J with respect to the waypoints,
             and the `looks` gradients at the ends, shape `(paths, looks, n)`.
         """
+        if type(self).log_joint_along is not ConditionalDensity.log_joint_along:
+            return _in_two_passes(self, paths, nodes, looks)
         points, n = _places(paths, nodes), paths.shape[-1]
         ends = np.repeat(paths[:, -1], looks, axis=0)
         joint, pullback = self.log_joint_and_pullback(np.concatenate([points.reshape(-1, n), ends]))
@@ -430,7 +432,7 @@ class ConditionalDensity(ABC):
         return pd.DataFrame(array, columns=list(self.features_))
 
 
-def in_two_passes(
+def _in_two_passes(
     density: ConditionalDensity, paths: FloatArray, nodes: FloatArray, looks: int
 ) -> ToEnd:
     """Do what `log_joint_to_end` does by `log_joint_along`, and by a look at the ends alone."""

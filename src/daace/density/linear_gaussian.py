@@ -15,10 +15,8 @@ from daace.data.table import Table, quote
 from daace.density.base import (
     ConditionalDensity,
     Pullback,
-    ToEnd,
     all_or_nothing,
     draw_classes,
-    in_two_passes,
 )
 from daace.density.gaussian import WhitenedGaussians
 from daace.density.structure import (
@@ -156,9 +154,6 @@ class LinearGaussianNetwork(ConditionalDensity):
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         return self.gaussians_.log_joint_along(paths, nodes)
-
-    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
-        return in_two_passes(self, paths, nodes, looks)
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None

@@ -13,9 +13,7 @@ from daace.data.table import Standardizer, label_array
 from daace.density.base import (
     ConditionalDensity,
     Pullback,
-    ToEnd,
     check_draw,
-    in_two_passes,
     log_sum_exp,
 )
 from daace.density.gaussian import WhitenedGaussians
@@ -103,9 +101,6 @@ class GaussianMixture(ConditionalDensity):
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         return self._by_class(*self.gaussians_.log_joint_along(paths, nodes))
-
-    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
-        return in_two_passes(self, paths, nodes, looks)
 
     def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
         """Sum the components of each class; they are the last axis."""

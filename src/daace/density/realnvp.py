@@ -40,7 +40,7 @@ class RealNVP(ConditionalDensity):
     improvement, 15 worse epochs lead back to the best state, and training ends in it. Evaluated
     by numpy in float64: a saved flow needs no torch.
 
-    It differs from the paper in three points: s is bounded, so that nothing overflows up to 1e150
+    It differs from the paper in three points: s is bounded, so that nothing overflows up to 1e100
     standard deviations from the data; the random orders of the features are balanced, so that two
     layers or more leave none out; and with early stopping, which presets have not, it is the loss
     of the held-out rows that decides on learning rate, ways back and the best state.

@@ -1,8 +1,8 @@
 """Rows to train on and rows to judge by: each class spread evenly, copies of a row together.
 
-A row of which copies were trained on says nothing about rows that were not. Where features have so
-few values that equal rows must be, as answers of yes and no, they are no copies, but what the data
-are like.
+A row of which copies were trained on says nothing about rows that were not. Where there are more
+rows than there could be different ones, as with a few answers of yes and no, equal rows are no
+copies, but what the data are like.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArr
     held_out = np.zeros(len(y), dtype=bool)
     for k in np.unique(y):
         members, sets = _shuffled(X, y == k, rng)
+        if len(members) == 1:
+            continue
         room = max(1, int(VALIDATION * len(members)))
         if np.bincount(sets).min() > room:  # rows that common are no copies either
             sets = np.arange(len(members))
-        if len(members) == 1:
-            continue
         taken = []
         for number, size in enumerate(np.bincount(sets)):
             if size <= room:

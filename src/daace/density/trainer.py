@@ -198,8 +198,8 @@ def one_thread() -> Iterator[None]:
 def tiny_is_zero() -> Iterator[None]:
     """Let the processor take numbers below 1e-38 for 0.
 
-    Weight decay makes them of all that a flow has let go of, and a processor takes a hundred times
-    as long over them: with the paper's settings for EQI an epoch grows from 2 seconds to 40.
+    Weight decay makes them of all that a flow has let go of, and a processor takes long over them:
+    with the paper's settings for EQI an epoch grows from 2 seconds to 40.
     """
     torch = import_torch()
     already = torch.tensor(1e-40, dtype=torch.float32).mul(1.0).item() == 0.0

@@ -191,7 +191,7 @@ def train(
     except KeyboardInterrupt:
         if not best:
             raise
-        stopped = "interrupted"
+        stopped = schedule.ended or ("epochs" if schedule.epochs >= epochs else "interrupted")
     with undisturbed():
         if checkpoint is not None and snapshot is not None:
             _write(checkpoint, snapshot)

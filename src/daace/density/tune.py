@@ -44,6 +44,9 @@ WHOLE = ("hidden", "layers", "flows")
 
 STUDY = "realnvp"
 
+#: Changes when rows are shared out otherwise: scores are then not to be compared.
+SPLITS = 2
+
 #: Trials with a score before one is given up for a low mean.
 COMPARED = 5
 
@@ -186,7 +189,8 @@ class Search:
             InvalidInput: it holds the trials of another search.
         """
         optuna = import_optuna()
-        settings = self.base.get_params() | {"folds": self.folds, "space": self.space}
+        shared = {"folds": self.folds, "space": self.space, "splits": SPLITS}
+        settings = self.base.get_params() | shared
         y = np.searchsorted(self.table.classes, self.table.y)
         mark = fingerprint(self.table.X, y, settings)
         try:

@@ -21,7 +21,7 @@ class Summary:
         statuses: how often each status came out.
         cost, steps: mean over the rows for which a way was found; missing if there is none.
         cut_off: rows whose way is the best that was found until the time limit was over.
-        denied: rows that give another class than the model takes them for.
+        denied: rows with a way that give another class than the model takes them for.
 
     Example:
         >>> print(Summary(rows=3, statuses={"found": 2, "timeout": 1}, cost=1.5, steps=2.0))

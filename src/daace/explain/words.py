@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from daace.data.table import quote
+
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
 
@@ -65,6 +67,9 @@ def advice(e: Explanation) -> list[str]:
         options.insert(0, "lower both thresholds")
     if options and (e.status == "goal_unreachable" or e.relax):
         lines.append(f"To find a path, {', or '.join(options)}.")
+    unheeded = [name for name in ("max_changed", "integer") if asked.constraints.get(name)]
+    if e.relax and unheeded:  # they were not looked at: without them there was no path either
+        lines.append(f"These values hold for a path without {quote(unheeded)}.")
     return lines
 
 

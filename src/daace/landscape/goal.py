@@ -193,8 +193,8 @@ class GoalRegion:
 
     @property
     def looks(self) -> int:
-        """How many of the two slacks have the density's own gradient."""
-        return 2 if self.smooth_posterior is None else 1
+        """How many of the two slacks are the density's own."""
+        return 2 if self.posterior is None else 1
 
     def slack_and_shares(
         self,

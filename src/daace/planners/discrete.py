@@ -18,7 +18,7 @@ from daace.landscape.feasible import project_paths
 from daace.landscape.path import straight_paths
 from daace.landscape.problem import Problem
 from daace.planners.arrival import restore, roughness_unit
-from daace.planners.base import Clock, Plan, Status, arrive, follow_end, give_up
+from daace.planners.base import Clock, Plan, arrive, follow_end, give_up
 from daace.planners.descent import Descent
 from daace.planners.seeds import can_be_met, goal_points
 
@@ -51,13 +51,9 @@ def solve_discrete(
     """
     relaxed = problem.within(problem.feasible.relaxed())
     plan = solve([relaxed])[0]
-    changes = problem.feasible.changes
-    if plan.status is Status.GOAL_UNREACHABLE:
-        rule = "'integer'" if changes is None else "'max_changed'"
-        note = f"Without {rule} there is none either; what is named to relax is for a path without."
-        return replace(plan, notes=(*plan.notes, note))
     if not plan.found or len(plan.waypoints) < 2:
         return plan
+    changes = problem.feasible.changes
     most = len(problem.x) if changes is None else changes.most
     first = plan
     kept, plan = keep_fewer(relaxed, first, solve, scout, most=most, sparsity=sparsity)

@@ -140,8 +140,7 @@ class Objective:
             odds = None if self.lines is None else self.lines.at(end, rows)
             slack, shares, known = region.slack_and_shares(there, end, odds)
         else:  # the bounds hold the end where it is, inside the goal
-            slack, known = np.ones((len(Z), 2)), []
-            shares = np.zeros((len(Z), region.looks, there.shape[1]))
+            slack, shares, known = np.ones((len(Z), 2)), 0.0 * there[:, None], [np.zeros_like(end)]
         gradient, slopes = pullback(segments.shares(), shares)
         gradient += segments.stretching()
         slopes = np.concatenate([slopes, *(slope[:, None] for slope in known)], axis=1)
@@ -292,21 +291,21 @@ class Walk:
         rho, slope, threshold, length = np.zeros((4, paths))
         tries, taken, stalled = np.zeros((3, paths), dtype=np.intp)
         return cls(
-            np.arange(paths),
-            Z.copy(),
-            values,
-            Memory.empty(Z.shape),
-            np.empty((paths, n, waypoints, waypoints)),
-            np.zeros((paths, 2)),
-            rho,
-            np.zeros_like(Z),
-            slope,
-            threshold,
-            length,
-            tries,
-            taken,
-            stalled,
-            np.zeros(paths, dtype=bool),
+            rows=np.arange(paths),
+            Z=Z.copy(),
+            values=values,
+            memory=Memory.empty(Z.shape),
+            chain=np.empty((paths, n, waypoints, waypoints)),
+            multipliers=np.zeros((paths, 2)),
+            rho=rho,
+            step=np.zeros_like(Z),
+            slope=slope,
+            threshold=threshold,
+            length=length,
+            tries=tries,
+            taken=taken,
+            stalled=stalled,
+            resting=np.zeros(paths, dtype=bool),
         )
 
     @property
@@ -340,10 +339,14 @@ def _aim(objective: Objective, walk: Walk, metric: Metric, tolerance: float) -> 
         )
     chain = walk.chain[aiming]
     tangent = objective.tangent(Z, -values.lagrangian(multipliers), rows)
-    for _ in range(PASSES):
-        step, multipliers = _solve_subproblem(values, tangent, memory, chain, metric)
+    step, crossing = np.zeros_like(Z), np.ones(len(Z), dtype=bool)
+    for _ in range(PASSES):  # each path on its own: one that is within its bounds keeps its step
+        found = _solve_subproblem(values, tangent, memory, chain, metric)
+        step[crossing], multipliers[crossing] = (part[crossing] for part in found)
         narrower = objective.tangent(Z, step, rows, share=SOON)
-        if np.abs(narrower(step) - step).max() <= TINY * np.abs(step).max():
+        beyond = np.abs(narrower(step) - step).max(axis=(1, 2))
+        crossing &= ~(beyond <= TINY * np.abs(step).max(axis=(1, 2)))
+        if not crossing.any():
             break
         tangent = narrower
     reach = np.sqrt((step**2).sum(axis=2).max(axis=1))
