@@ -35,8 +35,9 @@ from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.mixture import GaussianMixture
 from daace.density.realnvp import RealNVP
+from daace.density.settings import write_settings
 from daace.density.trainer import Trainer
-from daace.density.tune import tune_realnvp, write_settings
+from daace.density.tune import tune_realnvp
 from daace.eqi.data import read_counties
 from daace.eqi.model import HELD_OUT, SPLIT_SEED, eqi_flow
 from daace.explain.explainer import Explainer

@@ -15,7 +15,8 @@ from daace.data.table import Table
 from daace.density import tune
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.realnvp import RealNVP
-from daace.density.tune import mean_log_joint, read_settings, write_settings
+from daace.density.settings import read_settings, write_settings
+from daace.density.tune import mean_log_joint
 from daace.exceptions import InvalidInput, MissingDependency
 
 pytest.importorskip("torch", reason="a flow is trained with torch")

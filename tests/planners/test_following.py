@@ -10,8 +10,9 @@ from daace import Constraints, GaussianMixture, Goal, Landscape, PathOptimizer, 
 from daace._typing import FloatArray
 from daace.landscape.path import gauss_rule
 from daace.planners.following import follow
+from daace.planners.objective import Objective
 from daace.planners.quasi_newton import Metric
-from daace.planners.sqp import Objective, Outcome, minimize
+from daace.planners.sqp import Outcome, minimize
 
 
 class Judge:

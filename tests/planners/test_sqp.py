@@ -11,8 +11,9 @@ from scipy.optimize import minimize as scipy_minimize
 from daace import Constraints, GaussianMixture, Goal, Landscape, Link, Problem
 from daace.data.synthetic import random_mixture
 from daace.landscape.path import gauss_rule, straight_paths
+from daace.planners.objective import Objective
 from daace.planners.quasi_newton import Metric
-from daace.planners.sqp import Objective, minimize, solve_dual
+from daace.planners.sqp import minimize, solve_dual
 
 
 def slow_dual(gram: np.ndarray, promise: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import tempfile
@@ -19,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice, check_integer, check_number
-from daace._files import write_atomically
 from daace._progress import Bar
 from daace.data.table import Standardizer, Table, check_table, quote
 from daace.density.base import ConditionalDensity
@@ -279,45 +277,6 @@ def check_space(space: Mapping[str, tuple[float, float]]) -> dict[str, tuple[flo
                 f"Got {limits!r}."
             )
     return {name: (low, high) for name, (low, high) in space.items()}
-
-
-def write_settings(path: str | os.PathLike[str], found: Tuning) -> None:
-    """Write the best settings as JSON, for `read_settings`.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    content = {
-        "density": RealNVP.kind,
-        "settings": found.best.get_params(),
-        "score": found.score,
-        "trials": len(found.trials),
-    }
-    write_atomically(path, json.dumps(content, indent=1, default=np.generic.item) + "\n")
-
-
-def read_settings(path: str | os.PathLike[str]) -> RealNVP:
-    """Return an unfitted flow with the settings in a file.
-
-    Raises:
-        InvalidInput: the file holds none, or wrong ones.
-        OSError: the file cannot be read.
-    """
-    data = Path(path).read_bytes()
-    try:
-        content = json.loads(data)
-        settings = dict(content["settings"])
-        if content.get("density", RealNVP.kind) != RealNVP.kind:
-            raise ValueError("they are those of another density")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = "no 'settings' inside" if isinstance(error, KeyError) else str(error)
-        raise InvalidInput(
-            f"'{path}' must hold the settings of a realnvp, as 'daace tune' writes them: {why}."
-        ) from None
-    try:
-        return RealNVP().set_params(**settings)
-    except InvalidInput as error:
-        raise InvalidInput(f"'{path}' holds wrong settings: {error}") from None
 
 
 def mean_log_joint(density: ConditionalDensity, test: Table, whole: Table) -> float:

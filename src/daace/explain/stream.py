@@ -166,11 +166,11 @@ def read_blocks(source: Path, density: ConditionalDensity) -> Generator[pd.DataF
         if suffix == ".parquet":
             parquet = _parquet()
             with parquet.ParquetFile(source) as file:
-                columns = _columns(source, file.schema_arrow.names, density)
+                columns = model_columns(source, file.schema_arrow.names, density)
             return _even(_parquet_frames(source, columns))
         separator = "\t" if suffix == ".tsv" else ","
         header = pd.read_csv(source, sep=separator, nrows=0).columns
-        return _text_frames(source, _columns(source, header, density), separator)
+        return _text_frames(source, model_columns(source, header, density), separator)
     except InvalidInput:
         raise
     except (ValueError, OSError) as error:
@@ -205,8 +205,12 @@ def _even(frames: Generator[pd.DataFrame, None, None]) -> Generator[pd.DataFrame
         yield rest
 
 
-def _columns(source: Path, names: Iterable[str], density: ConditionalDensity) -> list[str]:
-    """Return which columns of a file to read."""
+def model_columns(source: Path, names: Iterable[str], density: ConditionalDensity) -> list[str]:
+    """Return which columns of a file are the model's: the features, and the class if it is there.
+
+    Raises:
+        InvalidInput: the file lacks a feature.
+    """
     known = list(names)
     missing = [name for name in density.features_ if name not in known]
     if missing:

@@ -9,8 +9,8 @@ from daace.landscape.feasible import project_paths
 from daace.landscape.problem import Problem
 from daace.planners.base import follow_end
 from daace.planners.descent import Descent
+from daace.planners.objective import MARGIN
 from daace.planners.quasi_newton import Metric
-from daace.planners.sqp import MARGIN
 from daace.planners.tangent import Tangent
 
 #: Most steps of Newton's method from an end that misses the goal.

@@ -12,8 +12,9 @@ from daace.landscape.path import gauss_rule, segment_lengths, segment_vectors
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock
 from daace.planners.following import follow
+from daace.planners.objective import Objective
 from daace.planners.quasi_newton import Metric
-from daace.planners.sqp import Objective, Outcome, minimize
+from daace.planners.sqp import Outcome, minimize
 
 #: Nodes of the quadrature inside the optimiser: at least, and at most.
 MIN_NODES = 8

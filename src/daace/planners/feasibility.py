@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from daace._typing import FloatArray
 from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
-from daace.planners.sqp import Lines
+from daace.planners.objective import Lines
 
 #: Strictly inside, in nats: enough that rounding cannot undo it.
 INSIDE = 1e-4

@@ -16,8 +16,9 @@ import numpy as np
 
 from daace._typing import BoolArray, FloatArray
 from daace.landscape.goal import GoalRegion
+from daace.planners.objective import Lines, Objective
 from daace.planners.quasi_newton import Metric
-from daace.planners.sqp import Lines, Objective, Outcome, minimize
+from daace.planners.sqp import Outcome, minimize
 
 #: Times that lines are drawn, at most.
 ROUNDS = 8

@@ -13,21 +13,15 @@ projection; a backtracking search on the l1 merit function accepts the step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
-from daace.landscape.cost import Landscape
-from daace.landscape.feasible import project_paths
-from daace.landscape.goal import GoalRegion
-from daace.landscape.links import Slabs
-from daace.landscape.path import EPSILON, Rule
+from daace.landscape.path import EPSILON
+from daace.planners.objective import Objective, Values
 from daace.planners.quasi_newton import Memory, Metric
 from daace.planners.tangent import Tangent
-
-#: Slack to keep to the goal's edge, in nats.
-MARGIN = 1e-6
 
 ARMIJO = 1e-4
 HALVINGS = 12
@@ -46,145 +40,6 @@ SOON = 0.1
 
 #: Rounding, relative to the terms of a sum.
 TINY = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """The slack of a classifier's log-odds, continued straight from a point; one for each path.
-
-    Attributes:
-        points: where it was asked, shape `(paths, n)`.
-        slack: what it said there, above the threshold, shape `(paths,)`.
-        slopes: of the slack, shape `(paths, n)`.
-    """
-
-    points: FloatArray
-    slack: FloatArray
-    slopes: FloatArray
-
-    def take(self, rows: np.ndarray) -> Lines:
-        """Return the lines of some of the paths."""
-        return Lines(self.points[rows], self.slack[rows], self.slopes[rows])
-
-    def at(self, X: FloatArray, rows: np.ndarray) -> tuple[FloatArray, FloatArray]:
-        """Return the slack, and its gradient, at the ends of some of the paths."""
-        slopes = self.slopes[rows]
-        ways = X - self.points[rows]
-        return self.slack[rows] + np.einsum("bn,bn->b", slopes, ways), slopes
-
-
-@dataclass(frozen=True, eq=False)
-class Objective:
-    """Cost and goal slacks of a batch of paths; row i of every array belongs to path i.
-
-    Attributes:
-        starts: shape `(paths, n)`.
-        lower, upper: bounds of the free waypoints, shape `(paths, waypoints, n)`.
-        direction, slabs: as in `FeasibleSet`.
-        unit: roughness that counts as 1 inside the optimiser.
-        margin: slack to keep, in nats.
-        lines: what a classifier is taken to say of the ends; it is asked itself when left out.
-        pull: a slope of the cost at the ends besides that of the terrain, shape `(paths, n)`.
-    """
-
-    landscape: Landscape
-    region: GoalRegion
-    rule: Rule
-    starts: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    direction: IntArray
-    slabs: Slabs
-    weights: FloatArray | None
-    unit: FloatArray
-    margin: float = MARGIN
-    lines: Lines | None = None
-    pull: FloatArray | None = None
-
-    def take(self, rows: np.ndarray, lines: Lines | None) -> Objective:
-        """Return the objective of some of the paths."""
-        return replace(
-            self,
-            starts=self.starts[rows],
-            lower=self.lower[rows],
-            upper=self.upper[rows],
-            unit=self.unit[rows],
-            lines=lines,
-            pull=None if self.pull is None else self.pull[rows],
-        )
-
-    def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
-        """Return the nearest allowed waypoints."""
-        return project_paths(Z, self.lower[rows], self.upper[rows], self.direction, self.slabs)
-
-    def tangent(
-        self, Z: FloatArray, wish: FloatArray, rows: np.ndarray, *, share: float = 0.0
-    ) -> Tangent:
-        """Return where waypoints that wish to move may go."""
-        lower, upper = self.lower[rows], self.upper[rows]
-        return Tangent.of(Z, wish, lower, upper, self.direction, self.slabs, share=share)
-
-    def paths(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
-        """Return the full paths of free waypoints Z."""
-        return np.concatenate([self.starts[rows][:, None], Z], axis=1)
-
-    def evaluate(self, Z: FloatArray, rows: np.ndarray) -> _Values:
-        """Return costs, slacks and their gradients."""
-        paths, end = self.paths(Z, rows), Z[:, -1]
-        region, nodes = self.region, self.rule.nodes
-        joint, there, pullback = region.density.log_joint_to_end(paths, nodes, region.looks)
-        segments = self.landscape.price_segments(
-            joint, paths, self.rule, unit=self.unit[rows], weights=self.weights
-        )
-        if region.differentiable:
-            odds = None if self.lines is None else self.lines.at(end, rows)
-            slack, shares, known = region.slack_and_shares(there, end, odds)
-        else:  # the bounds hold the end where it is, inside the goal
-            slack, shares, known = np.ones((len(Z), 2)), 0.0 * there[:, None], [np.zeros_like(end)]
-        gradient, slopes = pullback(segments.shares(), shares)
-        gradient += segments.stretching()
-        slopes = np.concatenate([slopes, *(slope[:, None] for slope in known)], axis=1)
-        cost, downhill = segments.costs.sum(axis=1), gradient[:, 1:]
-        if self.pull is not None:
-            pull = self.pull[rows]
-            cost = cost + np.einsum("bn,bn->b", pull, end - self.starts[rows])
-            downhill[:, -1] += pull
-        slack -= self.margin
-        return _Values(cost, downhill, slack, slopes, segments.costs, segments.lengths)
-
-
-@dataclass(eq=False)
-class _Values:
-    """What is known about a batch of paths at one iterate."""
-
-    cost: FloatArray
-    gradient: FloatArray
-    slack: FloatArray
-    slopes: FloatArray
-    costs: FloatArray
-    lengths: FloatArray
-
-    def put(self, rows: np.ndarray, other: _Values, chosen: np.ndarray) -> None:
-        for name in self.__dataclass_fields__:
-            getattr(self, name)[rows] = getattr(other, name)[chosen]
-
-    def take(self, rows: np.ndarray) -> _Values:
-        return _Values(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-    def lagrangian(self, multipliers: FloatArray) -> FloatArray:
-        """Return the gradient of cost minus multipliers times slacks."""
-        gradient = self.gradient.copy()
-        gradient[:, -1] -= np.einsum("bc,bcn->bn", multipliers, self.slopes)
-        return gradient
-
-    @property
-    def violation(self) -> FloatArray:
-        total: FloatArray = np.maximum(-self.slack, 0.0).sum(axis=1)
-        return total
-
-    def merit(self, rho: FloatArray) -> FloatArray:
-        """Return the l1 merit: cost, and rho for each nat of violation."""
-        return self.cost + rho * self.violation
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +125,7 @@ class Walk:
 
     rows: IntArray
     Z: FloatArray
-    values: _Values
+    values: Values
     memory: Memory
     chain: FloatArray
     multipliers: FloatArray
@@ -285,7 +140,7 @@ class Walk:
     resting: BoolArray
 
     @classmethod
-    def begin(cls, Z: FloatArray, values: _Values) -> Walk:
+    def begin(cls, Z: FloatArray, values: Values) -> Walk:
         """Begin with all paths of a batch."""
         paths, waypoints, n = Z.shape
         rho, slope, threshold, length = np.zeros((4, paths))
@@ -408,7 +263,7 @@ def _try(objective: Objective, walk: Walk, moving: IntArray, merit: FloatArray) 
 
 
 def _solve_subproblem(
-    values: _Values, tangent: Tangent, memory: Memory, chain: FloatArray, metric: Metric
+    values: Values, tangent: Tangent, memory: Memory, chain: FloatArray, metric: Metric
 ) -> tuple[FloatArray, FloatArray]:
     """Return the step and the multipliers of the two goal constraints."""
     right = np.zeros((3, *values.gradient.shape))
@@ -452,7 +307,7 @@ def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
 
 def _chain_preconditioner(
     objective: Objective,
-    values: _Values,
+    values: Values,
     multipliers: FloatArray,
     rows: np.ndarray,
     metric: Metric,
