@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from daace import (
     ConditionalDensity,
     Constraints,
+    Explainer,
     Face,
     GaussianMixture,
     Goal,
@@ -90,6 +92,41 @@ def test_a_found_plan_ends_in_the_goal_judged_alone(planner: Planner, case: Case
     assert plan.found
     assert problem.goal.check(case.density, plan.waypoints[-1])
     np.testing.assert_array_equal(plan.waypoints[0], case.start)
+
+
+def test_the_row_that_is_returned_meets_the_goal(planner: Planner, case: Case) -> None:
+    """Judges that know one row from the next see exactly what the user gets."""
+    density = case.density
+    features = density.features_
+    asked: dict[bytes, float] = {}
+
+    def grain(frame: pd.DataFrame) -> np.ndarray:
+        """A class that hangs on the last digits of a feature."""
+        values = frame[list(features)].to_numpy(dtype=np.float64)
+        good = np.floor(values[:, 0] * 1e6) % 2 == 0
+        k = density.class_index(case.target)
+        shares = np.full((len(values), len(density.classes_)), 0.1 / (len(density.classes_) - 1))
+        shares[good, k] = 0.9
+        shares /= shares.sum(axis=1, keepdims=True)
+        asked.update(zip(map(bytes, values), shares[:, k], strict=True))
+        return shares
+
+    row = density.to_user(case.start[None]).iloc[0]
+    judged = Explainer(density, planner=planner, classifier=grain, min_posterior=0.6)
+    plain = Explainer(density, planner=planner, min_posterior=0.6)
+    downhill = isinstance(planner, Wachter) and planner.search == "gradient"
+    for explainer in (plain,) if downhill else (judged, plain):
+        e = explainer.explain(row, target=case.target)
+        end = e.path.iloc[[-1]]
+        k = density.class_index(case.target)
+        x = density.to_model(end)
+        shares = grain(end)[:, k] if explainer is judged else density.predict_proba(x)[:, k]
+        assert e.found == bool(
+            shares[0] >= 0.6 and density.log_prob(x)[0] >= e.provenance.min_log_prob
+        )
+        assert e.posterior == pytest.approx(shares[0], rel=1e-12)
+        if explainer is judged:
+            assert bytes(end.to_numpy()[0]) in asked
 
 
 def test_the_reported_cost_is_that_of_the_path(planner: Planner, case: Case) -> None:

@@ -112,3 +112,10 @@ def test_measurements_are_no_groups(simple, frame):
         InvalidInput, match=r"'frame' must be a daace.Table or a frame. Got ndarray"
     ):
         simple.audit(np.zeros((2, 2)), by="x1")
+
+
+def test_an_audit_counts_changes_as_the_answers_do(simple, frame):
+    audit = simple.audit(frame, by="group", target="well")
+    listed = [len(e.changes()) for e in audit.answers]
+    assert audit.each()["changes"].tolist() == listed
+    assert {1, 2} & set(listed)

@@ -53,7 +53,7 @@ def test_chunks_do_not_depend_on_the_number_of_processes(simple, rows, monkeypat
     solve = batch.Question.solve
 
     def spy(self, chunk):
-        sizes.append(len(chunk.starts))
+        sizes.append(len(chunk.rows))
         return solve(self, chunk)
 
     monkeypatch.setattr(batch.Question, "solve", spy)

@@ -5,11 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from daace import Explanation, LinearGaussianNetwork, Table, load_table
+from daace import Constraints, Explanation, LinearGaussianNetwork, Table, load_table
 from daace.exceptions import InvalidInput
 from daace.explain.classifier import ClassifierPosterior
 from daace.explain.explainer import Explainer
@@ -396,3 +399,56 @@ def test_the_rows_of_a_batch_share_their_questions(mixture, rows):
     assert many[0].provenance.classifier_calls <= 2 * one.classifier_calls
     ends = many.to_frame()[["x1", "x2"]]
     assert (model.predict(ends) == "well").all()
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(7)
+    age = rng.integers(20, 70, 300)
+    income = rng.normal(2000 + 10 * age, 300)
+    label = np.where(age / 50 + income / 2500 + rng.normal(0, 0.3, 300) > 1.8, "yes", "no")
+    return pd.DataFrame({"age": age, "income": income, "loan": label})
+
+
+def even_age(rows):
+    return np.where(rows["age"].astype(int) % 2 == 0, 0.9, 0.1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_numbers_are_judged_as_they_are_returned(people, seed):
+    density = LinearGaussianNetwork().fit(Table.from_frame(people, target="loan"))
+    rules = Constraints(integer=["age"])
+    explainer = Explainer(density, classifier=even_age, constraints=rules, plausibility=-2)
+    odd = people[people["age"] % 2 == 1].iloc[seed * 5 : seed * 5 + 5]
+    for e in explainer.explain_batch(odd, target="yes", seed=seed):
+        assert e.found
+        assert even_age(e.path.iloc[[-1]]) == pytest.approx(e.posterior)
+        assert e.posterior >= 0.5
+        assert e.path["age"].dtype == np.int64
+        assert Explanation.from_json(e.to_json()).path.equals(e.path)
+
+
+def test_an_encoder_of_whole_numbers_sees_whole_numbers(people):
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["age"]), remainder="passthrough"
+    )
+    X, y = people.drop(columns="loan"), people["loan"]
+    model = make_pipeline(encoder, DecisionTreeClassifier(min_samples_leaf=5, random_state=0))
+    model.fit(X, y)
+    density = LinearGaussianNetwork().fit(Table.from_frame(people, target="loan"))
+    explainer = Explainer(density, classifier=model, constraints=Constraints(integer=["age"]))
+    refused = X[model.predict(X) == "no"].iloc[:10]
+    answers = explainer.explain_batch(refused, target="yes")
+    ends = pd.concat([e.path.iloc[[-1]] for e in answers])
+    assert all(e.found for e in answers)
+    assert (model.predict_proba(ends)[:, 1] >= 0.5).all()
+
+
+def test_one_explainer_judges_by_whole_numbers_where_these_are_asked_for(people):
+    density = LinearGaussianNetwork().fit(Table.from_frame(people, target="loan"))
+    explainer = Explainer(density, classifier=even_age, plausibility=-2)
+    odd = people[people["age"] % 2 == 1].iloc[0]
+    free = explainer.explain(odd, target="yes")
+    whole = explainer.explain(odd, target="yes", constraints=Constraints(integer=["age"]))
+    assert even_age(free.path.iloc[[-1]]) == pytest.approx(0.9)
+    assert whole.counterfactual["age"] % 2 == 0

@@ -106,6 +106,7 @@ def test_arcs_are_coloured_by_sign(explainer):
     signs = network.arcs["sign"]
     assert drawn.count(BORDER.upper()) == (signs == 1).sum()
     assert drawn.count(PATH.upper()) == (signs == -1).sum()
+    assert not {"raises", "lowers"} & set(texts(network.plot()))  # a network claims no causes
 
 
 def test_the_tradeoff_can_be_drawn(simple):

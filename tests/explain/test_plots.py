@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from daace import GaussianMixture, Table
+from daace import Constraints, GaussianMixture, Table
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.explanation import Explanation
@@ -137,3 +137,15 @@ def test_the_course_of_a_training_can_be_drawn():
     assert draw_history(history).to_svg() == draw_history(history).to_svg()
     words = texts(draw_history(history.assign(validation_loss=np.nan)))
     assert "held-out rows" not in words
+
+
+def test_fixed_features_do_not_move_along(cancer):
+    features = list(cancer.features)
+    rules = Constraints(fixed=features[7:])
+    e = fit(cancer).explain(
+        cancer.to_frame().iloc[0], target="benign", constraints=rules, plausibility=-30
+    )
+    others = len(e.changes()) - 2
+    assert 0 < others <= 5
+    shown = " ".join(texts(e.plot("landscape")))
+    assert f"; {others} other feature{'s' * (others > 1)} move{'s' * (others == 1)} along" in shown

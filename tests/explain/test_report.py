@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from daace import Constraints, LinearGaussianNetwork, Table
+from daace import Constraints, LinearGaussianNetwork, Link, Table
 from daace.explain.explainer import Explainer
 from daace.explain.explanation import Explanation
 
@@ -117,3 +118,59 @@ def test_from_json_makes_a_page_without_landscape(explanation):
     page = Page(Explanation.from_json(explanation.to_json()).to_html())
     assert len(page.links) == 3
     assert "How to get there" in page.text
+
+
+RULES = {
+    "fixed": ["sepal width"],
+    "lower": {"sepal width": 1.0},
+    "upper": {"petal length": 9.5},
+    "only_up": ["petal length"],
+    "only_down": ["sepal width"],
+    "weights": {"sepal length": 2.0},
+    "max_rise": {"petal length": 5.25},
+    "max_fall": {"sepal width": 1.5},
+    "max_step": {"petal length": 2.0},
+    "integer": ["sepal length"],
+    "links": [Link({"petal length": 1, "petal width": -1}, at_least=0)],
+    "max_changed": 3,
+}
+
+
+def test_every_rule_is_tried_below():
+    assert set(RULES) == set(vars(Constraints()))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_is_on_the_page_and_in_the_json(rule, explain_flower):
+    rules = Constraints(**{rule: RULES[rule]})
+    for target in ("virginica", "setosa"):
+        e = explain_flower(rules, target)
+        again = Explanation.from_json(e.to_json())
+        pd.testing.assert_frame_equal(again.path, e.path)
+        named = {"links": "1 petal length - 1 petal width", "max_changed": "max_changed: 3"}
+        for answer in (e, again):
+            page = Page(answer.to_html())
+            assert f"{rule}: " in page.text
+            assert named.get(rule, next(iter(rules.features() or [""]))) in page.text
+            assert answer.describe()
+            assert len(answer.steps()) == answer.step_count
+            assert Page(answer._repr_html_()).text
+
+
+@pytest.fixture(scope="module")
+def explain_flower(iris):
+    row = {"sepal length": 5.0, "sepal width": 3.4, "petal length": 1.5, "petal width": 0.2}
+
+    def explain(rules, target):
+        return Explainer(iris, constraints=rules).explain(row, target=target)
+
+    return explain
+
+
+def test_the_same_step_counts_the_same_everywhere(explanation):
+    said = re.compile(r"and (\d+) smaller change")
+    console = said.findall(explanation.describe())[: explanation.step_count]
+    paragraphs = said.findall(" ".join(explanation.steps()))
+    page = Page(explanation.to_html()).text
+    assert console
+    assert console == paragraphs == said.findall(page)

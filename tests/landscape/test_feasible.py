@@ -99,4 +99,3 @@ def test_how_many_features_change() -> None:
     turn = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     assert feasible.allows(turn).all()
     assert not feasible.contains(turn)
-    assert feasible.relaxed().contains(turn)

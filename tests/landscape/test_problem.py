@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pandas as pd
@@ -118,3 +118,44 @@ def test_a_box_and_a_judge_of_ones_own(flowers: LinearGaussianNetwork) -> None:
     assert problem.feasible.lower.tolist() == [-3.0] * 4
     assert problem.met_by(problem.x)
     assert not problem.region.differentiable
+
+
+def test_a_changed_problem_is_right_in_every_part(flowers: LinearGaussianNetwork) -> None:
+    problem = _problem(flowers, ROW, only_up=["petal width"])
+    narrow = replace(problem, box=(problem.x - 0.1, problem.x + 0.1))
+    again = replace(narrow, goal=Goal(target="virginica"))
+    np.testing.assert_array_equal(again.feasible.lower, narrow.feasible.lower)
+    np.testing.assert_array_equal(again.feasible.upper, narrow.feasible.upper)
+    assert again.feasible.upper[0] == pytest.approx(problem.x[0] + 0.1)
+    free = replace(narrow, constraints=Constraints())
+    assert free.feasible.direction.tolist() == [0, 0, 0, 0]
+    assert free.to_user.lower.tolist() == [-np.inf] * 4
+    elsewhere = replace(narrow, start={**ROW, "sepal width": 3.5})
+    assert elsewhere.feasible.allows(elsewhere.x)
+    assert elsewhere.to_user.start[1] == 3.5
+
+
+def test_a_row_is_judged_as_it_is_returned(flowers: LinearGaussianNetwork) -> None:
+    seen: list[np.ndarray] = []
+
+    class Judge:
+        classes_ = flowers.classes_
+
+        def log_posterior(self, X: np.ndarray) -> np.ndarray:
+            return np.zeros((len(X), 3))
+
+        def log_posterior_of_row(self, row: np.ndarray, *, alone: bool) -> np.ndarray:
+            seen.append(row)
+            return np.where(row[:, :1] == 5, [[0.0, -9.0, -9.0]], [[-9.0, -9.0, 0.0]])
+
+    problem = Problem(
+        ROW,
+        Landscape(flowers),
+        Goal("setosa", min_log_prob=-1e9),
+        Constraints(integer=["sepal length"]),
+        posterior=Judge(),
+    )
+    z = flowers.to_model({**ROW, "sepal length": 5.2})[0]
+    assert problem.met_by(z)
+    assert seen[0][0].tolist() == [5.0, 3.0, 4.0, 1.2]
+    assert not problem.met_by(flowers.to_model({**ROW, "sepal length": 5.6})[0])

@@ -4,12 +4,14 @@ import numpy as np
 
 from daace import (
     Constraints,
+    Explainer,
     GaussianMixture,
     Goal,
     Landscape,
     LinearGaussianNetwork,
     PathOptimizer,
     Problem,
+    Table,
 )
 from daace.data.synthetic import random_mixture
 from daace.planners.seeds import best_reached, goal_points, pull_back, spread_out
@@ -88,3 +90,13 @@ def test_where_detours_are_rewarded_far_points_are_looked_at_too(
         for starts in (8, 64)
     )
     assert plan.cost <= patient.cost + 1e-3 * abs(patient.cost)
+
+
+def test_a_goal_out_of_reach_is_no_error_where_detours_are_rewarded(iris: Table) -> None:
+    density = LinearGaussianNetwork().fit(iris)
+    rules = Constraints(only_down=["petal length", "petal width"])
+    explainer = Explainer(density, scale="nll", constraints=rules)
+    rows = iris.to_frame().groupby(iris.target).head(2)
+    answers = explainer.explain_batch(rows, target="virginica")
+    assert [str(e.status) for e in answers[:2]] == ["goal_unreachable"] * 2
+    assert all(e.found for e in answers[4:])

@@ -112,14 +112,14 @@ def ask_for_more(problem: Problem) -> Iterator[Problem]:
     sd = problem.landscape.density.draws_.sd
     for more in DEEPER:
         goal = replace(problem.goal, min_log_prob=problem.region.min_log_prob + more * sd)
-        yield replace(problem, start=problem.x, goal=goal)
+        yield replace(problem, goal=goal)
 
 
 def _capped(problem: Problem, j: int, bound: float, *, rising: bool) -> Problem:
     lower, upper = problem.feasible.lower.copy(), problem.feasible.upper.copy()
     side = upper if rising else lower
     side[j] = bound
-    return replace(problem, start=problem.x, box=(lower, upper))
+    return replace(problem, box=(lower, upper))
 
 
 def _too_near(problem: Problem, best: Plan) -> bool:

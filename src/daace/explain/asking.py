@@ -16,6 +16,7 @@ from daace.exceptions import InvalidInput
 from daace.explain.classifier import judge_starts
 from daace.explain.explanation import Explanation
 from daace.explain.inquiry import Inquiry
+from daace.explain.merging import merge_steps
 from daace.explain.provenance import Provenance
 from daace.explain.question import Chunk, Question, check_seed
 from daace.landscape.constraints import Constraints
@@ -60,14 +61,12 @@ class Asked:
 
     Attributes:
         explainer: who was asked, with the settings of the question.
-        values: the rows in user units.
         question: what they share.
         rows: what is to be solved.
         problems: that of each row.
     """
 
     explainer: Explainer
-    values: FloatArray
     question: Question
     rows: Chunk
     problems: list[Problem]
@@ -75,9 +74,11 @@ class Asked:
     def answer(self, row: int, plan: Plan, planner: Planner | None = None) -> Explanation:
         """Return the plan of a row as an explanation, with where it comes from."""
         explainer, problem = self.explainer, self.problems[row]
+        plan = merge_steps(problem, plan)
         inquiry, logs = problem.posterior, self.rows.start_logs
         if plan.judged is None and isinstance(inquiry, Inquiry) and logs is not None:
-            plan = replace(plan, judged=inquiry.report([plan.waypoints], logs[[row]])[0])
+            path = problem.to_user(plan.waypoints)
+            plan = replace(plan, judged=inquiry.report([path], logs[[row]])[0])
         source = Provenance.of(
             problem,
             plan,
@@ -85,9 +86,7 @@ class Asked:
             classifier=explainer.classifier,
             seed=self.rows.seed,
         )
-        return Explanation.of(
-            problem, plan, values=self.values[row], provenance=source, explainer=explainer
-        )
+        return Explanation.of(problem, plan, provenance=source, explainer=explainer)
 
 
 def ask(
@@ -120,7 +119,7 @@ def ask(
     """
     density, judge = explainer.density, explainer.judge
     starts = density.standardizer_.transform(values)
-    logs = None if judge is None else judge_starts(judge, starts)
+    logs = None if judge is None else judge_starts(judge, values)
     classes, goal_of = np.unique(_targets(density, target, starts, logs), return_inverse=True)
     planner = PathOptimizer() if explainer.planner is None else explainer.planner
     question = Question(
@@ -140,9 +139,9 @@ def ask(
         budget=explainer.classifier_budget,
     )
     numbers = np.arange(first, first + len(starts))
-    rows = Chunk(starts, goal_of, numbers, check_seed(seed), logs)
-    problems = question.problems(starts, goal_of, question.inquiry(searches))
-    return Asked(explainer, values, question, rows, problems)
+    rows = Chunk(values, goal_of, numbers, check_seed(seed), logs)
+    problems = question.problems(values, goal_of, question.inquiry(searches))
+    return Asked(explainer, question, rows, problems)
 
 
 def one_row(density: ConditionalDensity, row: object) -> FloatArray:

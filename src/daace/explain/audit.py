@@ -10,7 +10,6 @@ import pandas as pd
 
 from daace.data.table import Table
 from daace.exceptions import InvalidInput
-from daace.explain.metrics import CHANGED
 from daace.explain.trust import as_frame
 
 if TYPE_CHECKING:
@@ -76,8 +75,8 @@ class Audit:
 
         Columns: rows; already_there (share that needs no change); found (share with a way, of
         those who need one); cost and length (medians over the ways found; the length in standard
-        deviations); changes (mean number of features that change by 0.1 standard deviations or
-        more); steps (mean).
+        deviations); changes (mean number of features that `Explanation.changes` lists); steps
+        (mean).
         """
         each = self.each()
         rows = {}
@@ -103,9 +102,7 @@ class Audit:
             "found": [e.found for e in self.answers],
             "cost": [e.cost for e in self.answers],
             "length": [way_length(e.path.to_numpy() / e.sd) for e in self.answers],
-            "changes": [
-                int((e.changes()["change_sd"].abs() > CHANGED).sum()) for e in self.answers
-            ],
+            "changes": [len(e.changes()) for e in self.answers],
             "steps": [e.step_count for e in self.answers],
         }
         return pd.DataFrame(columns, index=self.answers.index)

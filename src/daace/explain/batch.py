@@ -53,7 +53,7 @@ def solve_rows(
         progress: show a bar on stderr, or a line a minute in a log.
     """
     check_choice("backend", backend, BACKENDS)
-    count = len(rows.starts)
+    count = len(rows.rows)
     chunks = [rows.take(part) for part in (share_out(count) if parts is None else parts)]
     plans: dict[int, list[Plan]] = {}
     with Bar("Explaining", count, shown=progress) as bar:

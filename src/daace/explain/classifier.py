@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any
 from weakref import ref
@@ -15,6 +15,7 @@ from daace.data.table import label_array, quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.torch_module import TorchModule, is_torch_module
+from daace.landscape.rows import frame_of_rows
 
 #: Step of difference quotients, in standard deviations; half of it must give the same.
 STEP = 1e-3
@@ -27,6 +28,9 @@ TRIED = 32
 
 #: Below it a probability counts as this: the logarithm of what underflows has no slope.
 SMALLEST = 1e-300
+
+#: A number this close to a whole one is that one, rounded on its way through model space.
+NEARLY_WHOLE = 1e-6
 
 #: How far probabilities may be from adding up to 1: single precision is enough.
 SUM_TOLERANCE = 1e-3
@@ -49,6 +53,8 @@ class ClassifierPosterior:
             classes, that of the second, shape `(rows, columns)`. Order of classes and columns as
             the classifier has them. When left out, a torch module is differentiated by torch,
             and any other smooth classifier by difference quotients.
+        whole: features that are whole numbers in every answer. A classifier without slopes sees
+            them whole from the beginning of a search, as integers; one with slopes at its end.
 
     Attributes:
         classes_: those of the density, in its order.
@@ -74,6 +80,8 @@ class ClassifierPosterior:
         classifier: Any,
         density: ConditionalDensity,
         grad: Callable[[Any], Any] | None = None,
+        *,
+        whole: Collection[str] = (),
     ) -> None:
         self.classes_ = density.classes_
         self._density = density
@@ -84,16 +92,40 @@ class ClassifierPosterior:
         self._plain = isinstance(self._ask, TorchModule) or (
             names is None and hasattr(owner, "n_features_in_")
         )
-        self._names = pd.Index(density.features_ if names is None else names)
-        self._place = pd.Index(density.features_).get_indexer(self._names)
+        self._names = tuple(density.features_ if names is None else names)
+        self._place = pd.Index(density.features_).get_indexer(pd.Index(self._names))
+        self._whole = np.flatnonzero([name in whole for name in density.features_])
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._try()
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return log p(y | x) of model-space rows; -inf where the classifier says never."""
+        return self.log_posterior_of_rows(self.to_rows(X))
+
+    def log_posterior_of_rows(self, rows: FloatArray) -> FloatArray:
+        """Return log p(y | x) of rows in user units, in the density's order of features."""
         with np.errstate(divide="ignore"):
-            logs: FloatArray = np.log(self._shares(X))
+            logs: FloatArray = np.log(self._shares(rows))
         return logs
+
+    def to_rows(self, X: FloatArray) -> FloatArray:
+        """Return model-space rows in user units, as the classifier sees them in a search."""
+        return self.round_rows(self._density.standardizer_.inverse(X))
+
+    def round_rows(self, rows: FloatArray) -> FloatArray:
+        """Round what must be whole: for a smooth classifier only what is nearly so.
+
+        While a search still moves fractions, a classifier with slopes judges these; one without
+        judges the whole numbers that they will become.
+        """
+        if len(self._whole) == 0:
+            return rows
+        numbers = rows[:, self._whole]
+        nearest = np.rint(numbers)
+        close = np.abs(numbers - nearest) <= NEARLY_WHOLE * np.maximum(1.0, np.abs(nearest))
+        rounded = rows.copy()
+        rounded[:, self._whole] = np.where(close | (not self.smooth), nearest, numbers)
+        return rounded
 
     def log_posterior_and_gradient(
         self, X: FloatArray, index: int
@@ -104,13 +136,14 @@ class ClassifierPosterior:
         no gradient is known, central differences of the log-odds `l = log p - log(1 - p)`, which
         bend less than p does: `d log p / dz = (1 - p) dl / dz`.
         """
+        inverse = self._density.standardizer_.inverse
         if self._slope is not None:
-            shares = self._shares(X)
+            shares = self._shares(inverse(X))
             slopes = self._gradients(X)[:, index] / np.maximum(shares[:, [index]], SMALLEST)
         else:
             rows, n = X.shape
             ways = STEP * np.concatenate([np.zeros((1, n)), np.eye(n), -np.eye(n)])
-            shares = self._shares((X[:, None] + ways).reshape(-1, n))
+            shares = self._shares(inverse((X[:, None] + ways).reshape(-1, n)))
             share, others = shares[:, index], np.delete(shares, index, axis=1).sum(axis=1)
             odds = np.log(np.maximum(share, SMALLEST)) - np.log(np.maximum(others, SMALLEST))
             around = odds.reshape(rows, -1)
@@ -155,27 +188,27 @@ class ClassifierPosterior:
 
     # How it is asked --------------------------------------------------------------------------
 
-    def _shares(self, X: FloatArray) -> FloatArray:
-        """Return the class probabilities of model-space rows, in the density's order."""
-        rows = self._rows(X)
+    def _shares(self, rows: FloatArray) -> FloatArray:
+        """Return the class probabilities of rows in user units, in the density's order."""
+        table = self._table(rows)
         try:
-            answer = self._ask(rows)
+            answer = self._ask(table)
         except Exception as error:
             raise InvalidInput(
-                f"'classifier' must judge any {len(X)} rows in your columns and units. "
-                f"It raised {_in_short(error)}: try it on {_shown(rows)}."
+                f"'classifier' must judge any {len(rows)} rows in your columns and units. "
+                f"It raised {_in_short(error)}: try it on {_shown(table)}."
             ) from error
-        return check_probabilities(answer, len(X), len(self.classes_))[:, self._columns]
+        return check_probabilities(answer, len(rows), len(self.classes_))[:, self._columns]
 
     def _gradients(self, X: FloatArray) -> FloatArray:
         """Return the gradient of every class probability in model space, `(rows, classes, n)`."""
         assert self._slope is not None
-        rows, (count, n) = self._rows(X), X.shape
+        table, (count, n) = self._table(self._density.standardizer_.inverse(X)), X.shape
         try:
-            slopes = np.asarray(self._slope(rows), dtype=np.float64)
+            slopes = np.asarray(self._slope(table), dtype=np.float64)
         except Exception as error:
             raise InvalidInput(
-                f"'classifier_grad' must be a function of {_shown(rows)}. "
+                f"'classifier_grad' must be a function of {_shown(table)}. "
                 f"It raised {_in_short(error)}."
             ) from error
         classes = len(self.classes_)
@@ -190,9 +223,13 @@ class ClassifierPosterior:
         slopes = slopes[:, :, np.argsort(self._place)]
         return slopes[:, self._columns] * self._density.standardizer_.scale
 
-    def _rows(self, X: FloatArray) -> pd.DataFrame | FloatArray:
-        values = self._density.standardizer_.inverse(X)[:, self._place]
-        return values if self._plain else pd.DataFrame(values, columns=self._names)
+    def _table(self, rows: FloatArray) -> pd.DataFrame | FloatArray:
+        """Return rows in user units as the classifier takes them."""
+        values = rows[:, self._place]
+        if self._plain:
+            return values
+        whole = np.flatnonzero(np.isin(self._place, self._whole))
+        return frame_of_rows(values, self._names, whole=whole)
 
     @cached_property
     def _trial(self) -> tuple[FloatArray, FloatArray]:
@@ -208,7 +245,8 @@ class ClassifierPosterior:
         """Slopes of log p(y | x) along the trial's directions, by long and by short steps."""
         X, way = self._trial
         ends = [X + length * way for length in (STEP, -STEP, STEP / 2, -STEP / 2)]
-        shares = self._shares(np.concatenate(ends)).reshape(4, TRIED, -1)
+        rows = self._density.standardizer_.inverse(np.concatenate(ends))
+        shares = self._shares(rows).reshape(4, TRIED, -1)
         logs = np.log(np.maximum(shares, SMALLEST))
         return (logs[0] - logs[1]) / (2 * STEP), (logs[2] - logs[3]) / STEP
 
@@ -218,7 +256,7 @@ class ClassifierPosterior:
         if self._slope is None:
             _ = self._quotients
             return
-        shares = np.maximum(self._shares(X), SMALLEST)
+        shares = np.maximum(self._shares(self._density.standardizer_.inverse(X)), SMALLEST)
         exact = np.einsum("rkn,rn->rk", self._gradients(X), way) / shares
         error = np.abs(exact - self._quotients[0]).max(axis=1)
         size = np.abs(self._quotients[0]).max(axis=1)
@@ -231,22 +269,22 @@ class ClassifierPosterior:
             )
 
 
-def judge_starts(judge: ClassifierPosterior, X: FloatArray) -> FloatArray:
-    """Return log p(y | x) of rows to explain; one that cannot be judged is named.
+def judge_starts(judge: ClassifierPosterior, rows: FloatArray) -> FloatArray:
+    """Return log p(y | x) of rows to explain, in user units; one that cannot be judged is named.
 
     Raises:
         InvalidInput: the classifier cannot judge a row.
     """
-    if len(X) == 0:
+    if len(rows) == 0:
         return np.empty((0, len(judge.classes_)))
     try:
-        return judge.log_posterior(X)
+        return judge.log_posterior_of_rows(rows)
     except InvalidInput:
-        for row, x in enumerate(X if len(X) > 1 else ()):
+        for number, row in enumerate(rows if len(rows) > 1 else ()):
             try:
-                judge.log_posterior(x[None])
+                judge.log_posterior_of_rows(row[None])
             except InvalidInput as error:
-                raise InvalidInput(f"Row {row}: {error}") from None
+                raise InvalidInput(f"Row {number}: {error}") from None
         raise
 
 

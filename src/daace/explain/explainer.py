@@ -470,14 +470,24 @@ class Explainer:
         given = {name: value for name, value in settings.items() if value is not None}
         if not given:
             return self
-        other = copy(self)
+        other = copy(self)  # the judges, and what they have said of draws, are shared
         other.__dict__.update(given)
         other.__post_init__()
         return other
 
     @cached_property
+    def _judges(self) -> dict[frozenset[str], ClassifierPosterior]:
+        """The classifier as a judge, by the features that it sees whole."""
+        return {}
+
+    @property
     def judge(self) -> ClassifierPosterior | None:
         """Who judges the class, if it is not the density; remembers what it said of draws."""
         if self.classifier is None:
             return None
-        return ClassifierPosterior(self.classifier, self.density, self.classifier_grad)
+        whole = frozenset(() if self.constraints is None else self.constraints.integer)
+        if whole not in self._judges:
+            self._judges[whole] = ClassifierPosterior(
+                self.classifier, self.density, self.classifier_grad, whole=whole
+            )
+        return self._judges[whole]

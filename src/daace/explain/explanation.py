@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,7 +20,9 @@ from daace.explain.encoding import dump_json
 from daace.explain.oddities import find_oddities
 from daace.explain.provenance import Provenance
 from daace.explain.record import parse_record, to_record
+from daace.explain.words import NAMED
 from daace.landscape.problem import Problem
+from daace.landscape.rows import frame_of_rows
 from daace.planners.base import Plan, Status
 
 if TYPE_CHECKING:
@@ -91,7 +92,6 @@ class Explanation:
         problem: Problem,
         plan: Plan,
         *,
-        values: FloatArray,
         provenance: Provenance,
         explainer: Explainer | None = None,
     ) -> Explanation:
@@ -100,14 +100,14 @@ class Explanation:
         Args:
             problem: what was asked.
             plan: the answer, in model space.
-            values: the user's row, which the path begins with, verbatim.
             provenance: where the answer comes from.
             explainer: who was asked.
         """
         density, region = problem.landscape.density, problem.region
         judge = density if problem.posterior is None else problem.posterior
         # One row at a time, as the goal is checked: BLAS rounds differently in a batch.
-        rows = [row[None] for row in plan.waypoints]
+        path = problem.to_user(plan.waypoints)
+        rows = [density.standardizer_.transform(row)[None] for row in path]
         joint = np.concatenate([density.log_joint(row) for row in rows])
         log_prob = log_sum_exp(joint)
         if plan.judged is not None:
@@ -117,7 +117,7 @@ class Explanation:
         else:
             shares = np.exp([judge.log_posterior(row)[0] for row in rows])
         draws = density.draws_
-        profile = frame_of_waypoints(
+        profile = frame_of_rows(
             np.column_stack(
                 [
                     log_prob,
@@ -128,13 +128,13 @@ class Explanation:
             ),
             PROFILE,
         )
-        path = user_path(problem, plan.waypoints, values)
+        frame = frame_of_rows(path, density.features_, whole=problem.to_user.whole)
         return cls(
             status=plan.status,
             current=judge.classes_[int(np.argmax(shares[0]))].item(),
             target=judge.classes_[region.index].item(),
-            path=path,
-            profile=profile,
+            path=frame.rename_axis("waypoint"),
+            profile=profile.rename_axis("waypoint"),
             cost=plan.cost,
             relax=relaxed_thresholds(problem, plan),
             sd=density.standardizer_.scale.copy(),
@@ -142,7 +142,7 @@ class Explanation:
             provenance=provenance,
             density=density,
             explainer=explainer,
-            notes=(*plan.notes, *find_oddities(problem, path.to_numpy())),
+            notes=(*plan.notes, *find_oddities(problem, path)),
         )
 
     # What was found ---------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class Explanation:
 
     # In words and pictures --------------------------------------------------------------------
 
-    def describe(self, *, features: int = 5) -> str:
+    def describe(self, *, features: int = NAMED) -> str:
         """Return the steps as text.
 
         Args:
@@ -251,7 +251,7 @@ class Explanation:
         check_integer("features", features, at_least=1)
         return describe(self, features=features)
 
-    def steps(self, *, features: int = 5) -> list[str]:
+    def steps(self, *, features: int = NAMED) -> list[str]:
         """Return a paragraph for each step: what to change, and where that leads.
 
         Each names the probability of the target after the step and its plausibility, as the
@@ -351,48 +351,3 @@ class Explanation:
             for other in fields.pop("alternatives")
         )
         return cls(**fields, density=density, alternatives=others)
-
-
-def user_path(problem: Problem, waypoints: FloatArray, values: FloatArray) -> pd.DataFrame:
-    """Return waypoints in user units, with what the user gave kept to the last bit.
-
-    The start, and every value that the path leaves alone, is copied from the user's row; rounding
-    on the way back from model space crosses no bound and turns no direction.
-
-    Args:
-        problem: knows the constraints.
-        waypoints: model space.
-        values: the user's row.
-    """
-    density, constraints = problem.landscape.density, problem.constraints
-    user = density.standardizer_.inverse(waypoints)
-    user = np.where(waypoints == problem.x, values, user)
-    position = {name: j for j, name in enumerate(density.features_)}
-    for feature in constraints.fixed:
-        user[:, position[feature]] = values[position[feature]]
-    whole = [position[feature] for feature in constraints.integer]
-    user[1:, whole] = np.rint(user[1:, whole])
-    for feature, bound in constraints.lower.items():
-        j = position[feature]
-        user[1:, j] = np.maximum(user[1:, j], bound)
-    for feature, bound in constraints.upper.items():
-        j = position[feature]
-        user[1:, j] = np.minimum(user[1:, j], bound)
-    for feature in constraints.only_up:
-        j = position[feature]
-        user[:, j] = np.maximum.accumulate(user[:, j])
-    for feature in constraints.only_down:
-        j = position[feature]
-        user[:, j] = np.minimum.accumulate(user[:, j])
-    return frame_of_waypoints(user, density.features_)
-
-
-def frame_of_waypoints(values: FloatArray, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return a frame with one row per waypoint; thousands of answers share its columns."""
-    index = pd.RangeIndex(len(values), name="waypoint")
-    return pd.DataFrame(values, index=index, columns=_named(columns))
-
-
-@lru_cache(maxsize=8)
-def _named(columns: tuple[str, ...]) -> pd.Index:
-    return pd.Index(columns)

@@ -215,7 +215,7 @@ def draw_front(front: ExplanationFront) -> Plot:
 
 
 def draw_network(network: Network) -> Plot:
-    """Draw the network on a circle: blue arcs raise the child, orange ones lower it."""
+    """Draw the network on a circle: blue arcs are positive coefficients, orange ones negative."""
     angles = lay_out(network)
     figure = Plot(figsize=(9.2, 9.0), layout="constrained")
     axes = figure.subplots()
@@ -257,7 +257,8 @@ def draw_network(network: Network) -> Plot:
     title = f"What depends on what: {', '.join(notes)}"
     axes.set_title(title, fontsize=11, color=INK, loc="left")
     handles = [Line2D([], [], color=colors[sign], linewidth=2.5) for sign in (1, -1, 0)]
-    words = ["raises", "lowers", f"differs by {network.target}", f"depends on {network.target}"]
+    words = ["positive", "negative", f"sign differs by {network.target}"]
+    words.append(f"depends on {network.target}")
     handles += [Line2D([], [], marker="o", linestyle="", color=INK)]
     legend(figure, handles, [plain(word) for word in words])
     return figure

@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 class Inquiry:
-    """The questions of one search to a classifier; a `SmoothPosterior`.
+    """The questions of one search to a classifier; a `SmoothPosterior` and a `RowPosterior`.
 
     Rows that have been judged are remembered until the search is over. Draws of the density,
     which every search looks at, are remembered as long as they live, by the classifier's
@@ -68,6 +68,7 @@ class Inquiry:
         self._spent = 0
         self._until = None if time_limit is None else time.perf_counter() + time_limit
         self._seen = Memory(len(judge.classes_))
+        self._alone = Memory(len(judge.classes_))
 
     @property
     def smooth(self) -> bool:
@@ -78,21 +79,36 @@ class Inquiry:
         """Return log p(y | x) of model-space rows; -inf for what may not be asked any more."""
         if len(X) > 1 and X.base is None and not X.flags.writeable:
             return self._of_draws(X)
-        keys = row_keys(X)
+        rows = self._judge.to_rows(X)
+        keys = row_keys(rows)
         new = self._seen.missing(keys)
         if new:
-            rows = new[: self._left(len(new))]
-            logs = self._ask(X[rows])
+            few = new[: self._left(len(new))]
+            logs = self._ask(rows[few])
             if logs is not None:
-                self._keep([keys[k] for k in rows], logs, alone=len(rows) == 1)
-                self._spent += len(rows)
-                if len(rows) == len(keys) > 1:
+                self._keep([keys[k] for k in few], logs, alone=len(few) == 1)
+                self._spent += len(few)
+                if len(few) == len(keys) > 1:
                     return logs - ROUNDING
         return self._seen.find(keys)
 
-    def know(self, X: FloatArray, logs: FloatArray) -> None:
-        """Take over what is known of some rows already: log p(y | x), shape `(rows, classes)`."""
-        self._keep(row_keys(X), logs, alone=False)
+    def log_posterior_of_row(self, row: FloatArray, *, alone: bool) -> FloatArray:
+        """Return log p(y | x) of one row in user units; -inf if it may not be asked any more."""
+        row = self._judge.round_rows(row)
+        keys = row_keys(row)
+        if not self._alone.missing(keys):
+            return self._alone.find(keys)
+        if not alone and not self._seen.missing(keys):
+            return self._seen.find(keys)
+        logs = self._ask(row) if self._left(1) else None
+        if logs is not None:
+            self._keep(keys, logs, alone=True)
+            self._spent += 1
+        return self._alone.find(keys)
+
+    def know(self, rows: FloatArray, logs: FloatArray) -> None:
+        """Take over what is known of rows in user units: log p(y | x), `(rows, classes)`."""
+        self._keep(row_keys(rows), logs, alone=len(rows) == 1)
 
     def log_posterior_and_gradient(
         self, X: FloatArray, index: int
@@ -110,18 +126,25 @@ class Inquiry:
         self.calls += 1
         self.rows += each * len(X)
         self._spent += each * len(X)
-        self._keep(row_keys(X), answer[0], alone=False)
+        self._keep(row_keys(self._judge.to_rows(X)), answer[0], alone=False)
         return self.log_posterior(X), answer[1]
 
     def report(self, paths: Sequence[FloatArray], start_logs: FloatArray) -> list[Judged]:
         """Return what the classifier was asked, and what it says of the waypoints of paths.
 
         Args:
-            paths: each of shape `(waypoints, n)`; what it cannot be asked about is NaN.
+            paths: rows in user units, each of shape `(waypoints, n)`; what it cannot be asked
+                about is NaN.
             start_logs: log p(y | x) of their first waypoints, which is known.
         """
         self._budget = None  # a report is not part of the search
-        logs = self.log_posterior(np.concatenate(paths))
+        rows = np.concatenate(paths)
+        keys = row_keys(rows)
+        new = self._alone.missing(keys)  # ends were judged alone
+        answer = self._ask(rows[new])
+        if answer is not None:
+            self._alone.add([keys[k] for k in new], answer)
+        logs = self._alone.find(keys)
         logs[np.isneginf(logs).all(axis=1)] = np.nan
         begins = np.cumsum([0, *map(len, paths[:-1])])
         logs[begins] = start_logs
@@ -133,7 +156,7 @@ class Inquiry:
         known = self._judge.known(X)
         if known is None:
             most = len(X) if self._budget is None else min(self._budget, len(X))
-            logs = self._ask(X[:most])
+            logs = self._ask(self._judge.to_rows(X[:most]))
             known = np.full((len(X), len(self.classes_)), -np.inf)
             if logs is None:
                 return known
@@ -141,21 +164,23 @@ class Inquiry:
             self._judge.remember(X, known)
         return known
 
-    def _ask(self, X: FloatArray) -> FloatArray | None:
-        """Return log p(y | x), or None if the classifier is not asked any more."""
-        if len(X) == 0 or self._over():
+    def _ask(self, rows: FloatArray) -> FloatArray | None:
+        """Return log p(y | x) of rows in user units; None if nobody is asked any more."""
+        if len(rows) == 0 or self._over():
             return None
         try:
-            logs = self._judge.log_posterior(X)
+            logs = self._judge.log_posterior_of_rows(rows)
         except InvalidInput as error:
             self._stop(Status.CLASSIFIER_FAILED, str(error))
             return None
         self.calls += 1
-        self.rows += len(X)
+        self.rows += len(rows)
         return logs
 
     def _keep(self, keys: list[bytes], logs: FloatArray, *, alone: bool) -> None:
         self._seen.add(keys, logs if alone else logs - ROUNDING)
+        if alone:
+            self._alone.add(keys, logs)
 
     def _left(self, wanted: int) -> int:
         """Return how many of the wanted rows may still be asked about."""

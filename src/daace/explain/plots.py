@@ -186,7 +186,7 @@ def draw_terrain(figure: Figure | SubFigure, e: Explanation, ground: Terrain) ->
     handles += _draw_path(
         axes, ground.path[:, 0], height, line=len(ground.features) == 2, found=e.found
     )
-    others = len(e.path.columns) - len(ground.features)
+    others = len(set(e.changes()["feature"]) - set(ground.features))
     title = "The ground under the path" if e.step_count else "The ground around the start"
     if others and e.step_count:
         title += f"; {others} other feature{'s' * (others > 1)} move{'s' * (others == 1)} along"

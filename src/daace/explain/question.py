@@ -15,6 +15,7 @@ from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal, Posterior
 from daace.landscape.problem import Problem
+from daace.landscape.rows import UserRow
 from daace.planners.base import CUT_SHORT, Plan, Planner, Status, one_thread
 
 
@@ -42,19 +43,19 @@ class Question:
         return Inquiry(self.judge, budget=budget, time_limit=time_limit)
 
     def problems(
-        self, starts: FloatArray, goal_of: IntArray, posterior: Posterior | None
+        self, rows: FloatArray, goal_of: IntArray, posterior: Posterior | None
     ) -> list[Problem]:
-        """Return the problem of each model-space row; `goal_of` numbers the goals.
+        """Return the problem of each row in user units; `goal_of` numbers the goals.
 
         Raises:
             InvalidInput: a row breaks the constraints; the message says which.
         """
         problems = []
-        for row, (start, goal) in enumerate(zip(starts, goal_of, strict=True)):
+        for number, (row, goal) in enumerate(zip(rows, goal_of, strict=True)):
             try:
                 problems.append(
                     Problem(
-                        start=start,
+                        start=UserRow(row),
                         landscape=self.landscape,
                         goal=self.goals[goal],
                         constraints=self.constraints,
@@ -62,7 +63,7 @@ class Question:
                     )
                 )
             except InvalidInput as error:
-                place = f"Row {row}: " if len(starts) > 1 else ""
+                place = f"Row {number}: " if len(rows) > 1 else ""
                 raise InvalidInput(f"{place}{error}") from None
         return problems
 
@@ -72,10 +73,10 @@ class Question:
         Where the classifier fails, the rows are planned one by one: what it cannot judge on the
         way of one row does not cost the others their answers.
         """
-        inquiry = self.inquiry(len(chunk.starts))
+        inquiry = self.inquiry(len(chunk.rows))
         if inquiry is not None and chunk.start_logs is not None:
-            inquiry.know(chunk.starts, chunk.start_logs)
-        problems = self.problems(chunk.starts, chunk.goal_of, inquiry)
+            inquiry.know(chunk.rows, chunk.start_logs)
+        problems = self.problems(chunk.rows, chunk.goal_of, inquiry)
         rngs = [row_generator(chunk.seed, row) for row in chunk.numbers]
         with one_thread():
             plans = self.planner.solve_many(problems, rngs=rngs)
@@ -84,7 +85,9 @@ class Question:
         if inquiry.stopped is Status.CLASSIFIER_FAILED and len(plans) > 1:
             return [self.solve(chunk.take([row]))[0] for row in range(len(plans))]
         stopped, reason = inquiry.stopped, inquiry.reason
-        judged = inquiry.report([plan.waypoints for plan in plans], chunk.start_logs)
+        pairs = zip(problems, plans, strict=True)
+        paths = [problem.to_user(plan.waypoints) for problem, plan in pairs]
+        judged = inquiry.report(paths, chunk.start_logs)
         plans = [replace(plan, judged=said) for plan, said in zip(plans, judged, strict=True)]
         return plans if stopped is None else [_stopped(plan, stopped, reason) for plan in plans]
 
@@ -105,14 +108,14 @@ class Chunk:
     """Rows that are solved together.
 
     Attributes:
-        starts: model-space rows.
+        rows: in user units.
         goal_of: number of the goal of each row.
         numbers: of the rows, in the table that they are part of: each has its own generator.
         seed: of these generators.
         start_logs: log p(y | x) of each row, if a classifier judges the class.
     """
 
-    starts: FloatArray
+    rows: FloatArray
     goal_of: IntArray
     numbers: IntArray
     seed: int
@@ -123,7 +126,7 @@ class Chunk:
         logs = None if self.start_logs is None else self.start_logs[rows]
         return replace(
             self,
-            starts=self.starts[rows],
+            rows=self.rows[rows],
             goal_of=self.goal_of[rows],
             numbers=self.numbers[rows],
             start_logs=logs,

@@ -12,6 +12,7 @@ import pandas as pd
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import load_json
 from daace.explain.provenance import Provenance
+from daace.landscape.rows import frame_of_rows
 from daace.planners.base import Status
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def to_record(e: Explanation) -> dict[str, Any]:
         "features": list(e.path.columns),
         "units": e.units,
         "sd": e.sd,
-        "path": e.path.to_numpy(),
+        "path": e.path.to_numpy(dtype=np.float64),
         "profile": {name: e.profile[name].to_numpy() for name in PROFILE},
         "relax": e.relax,
         "provenance": asdict(e.provenance),
@@ -88,17 +89,20 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("current", "target"):
         if not isinstance(record[name], str | int | bool):
             raise ValueError(f"'{name}' is not a class")
+    source = Provenance.from_record(record["provenance"])
+    whole = [features.index(name) for name in source.constraints.get("integer", ())]
+    frame = frame_of_rows(path, tuple(features), whole=whole)
     return {
         "status": Status(record["status"]),
         "current": record["current"],
         "target": record["target"],
-        "path": pd.DataFrame(path, columns=features).rename_axis("waypoint"),
+        "path": frame.rename_axis("waypoint"),
         "profile": pd.DataFrame(profile).rename_axis("waypoint"),
         "cost": float(record["cost"]),
         "relax": {str(name): float(value) for name, value in record["relax"].items()},
         "sd": sd,
         "units": {str(name): str(unit) for name, unit in record["units"].items()},
-        "provenance": Provenance.from_record(record["provenance"]),
+        "provenance": source,
         "alternatives": tuple(_fields(other) for other in record.get("alternatives", ())),
         "notes": tuple(str(note) for note in record["notes"]),
     }

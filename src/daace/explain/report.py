@@ -9,6 +9,7 @@ import pandas as pd
 
 from daace.explain.page import PAGE, STYLE, cards, picture, table
 from daace.explain.words import (
+    NAMED,
     advice,
     exact,
     format_change,
@@ -16,15 +17,12 @@ from daace.explain.words import (
     headline,
     percent,
     percent_of_cases,
-    smaller_changes,
     step_name,
 )
+from daace.landscape.links import Link
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
-
-#: Changes named in the words of each step, and in its table; that of all changes has the rest.
-PER_PARAGRAPH, PER_STEP = 3, 8
 
 #: Percentile of plausibility below which a start is unusual.
 RARE = 5.0
@@ -82,14 +80,10 @@ def _steps(e: Explanation) -> str:
     if e.step_count == 0:
         return ""
     parts = ["<h2>How to get there</h2>"]
-    paragraphs = e.steps(features=PER_PARAGRAPH)
-    for step in range(1, e.step_count + 1):
-        changes = e.changes(step)
+    for step, paragraph in enumerate(e.steps(), 1):
         parts.append(f"<h3>{escape(step_name(e, step))}</h3>")
-        parts.append(f"<p>{escape(paragraphs[step - 1])}</p>")
-        parts.append(_table(e, changes.head(PER_STEP)))
-        rest = smaller_changes(changes, PER_STEP)
-        parts.append(f'<p class="note">{escape(rest)}</p>' if rest else "")
+        parts.append(f"<p>{escape(paragraph)}</p>")
+        parts.append(_table(e, e.changes(step).head(NAMED)))
     return "\n".join(parts)
 
 
@@ -152,7 +146,7 @@ def _alternatives(e: Explanation) -> str:
     for number, other in enumerate(e.alternatives, 1):
         small = f"<small>cost {other.cost:.3g} instead of {e.cost:.3g}</small>"
         parts.append(f"<h3>Alternative {number}{small}</h3>")
-        parts += [f"<p>{escape(text)}</p>" for text in other.steps(features=PER_PARAGRAPH)]
+        parts += [f"<p>{escape(text)}</p>" for text in other.steps()]
     return "\n".join(parts)
 
 
@@ -192,7 +186,7 @@ def _settings(e: Explanation) -> str:
         "min_posterior": p.min_posterior,
         "penalty": p.penalty,
         "scale": p.scale,
-        "constraints": "; ".join(f"{name}: {_rule(rule)}" for name, rule in rules.items())
+        "constraints": "; ".join(f"{name}: {_rule(name, rule)}" for name, rule in rules.items())
         or "none",
         "density": p.density,
         "class judged by": p.classifier or "the density",
@@ -209,7 +203,9 @@ def _settings(e: Explanation) -> str:
     return f'<h2>Settings</h2>\n<table class="settings"><tbody>{cells}</tbody></table>'
 
 
-def _rule(rule: Any) -> str:
+def _rule(name: str, rule: Any) -> str:
+    if name == "links":
+        return ", ".join(str(Link(**link)) for link in rule)
     if isinstance(rule, dict):
-        return ", ".join(f"{name} {exact(value)}" for name, value in rule.items())
-    return ", ".join(map(str, rule))
+        return ", ".join(f"{feature} {exact(value)}" for feature, value in rule.items())
+    return str(rule) if isinstance(rule, int) else ", ".join(map(str, rule))

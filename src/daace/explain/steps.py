@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from daace.explain.words import (
+    NAMED,
     format_change,
     format_sd,
     percent,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
 
 
-def write_steps(e: Explanation, *, features: int = 5) -> list[str]:
+def write_steps(e: Explanation, *, features: int = NAMED) -> list[str]:
     """Return a paragraph for each waypoint after the start.
 
     Each says what to raise and what to lower, largest change first, and where that leads: the

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
 
 
-def describe(e: Explanation, *, features: int = 5) -> str:
+#: Changes that are named in each step; the others are counted.
+NAMED = 5
+
+
+def describe(e: Explanation, *, features: int = NAMED) -> str:
     """Return the explanation as text: outcome, then each step with its largest changes."""
     lines = [headline(e), ""]
     lines.append(f"Start: {waypoint_summary(e, 0)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -87,10 +87,6 @@ class FeasibleSet:
         """
         free = project_paths(paths[..., 1:, :], self.lower, self.upper, self.direction, self.slabs)
         return np.concatenate([paths[..., :1, :], free], axis=-2)
-
-    def relaxed(self) -> FeasibleSet:
-        """Return the set without whole numbers and without a number of changes."""
-        return replace(self, grid=Grid.none(), changes=None)
 
     def divide(self, waypoints: FloatArray) -> FloatArray:
         """Return the same path with more waypoints, so that no step is larger than allowed.

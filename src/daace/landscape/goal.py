@@ -22,6 +22,10 @@ PLENTY = 1e100
 NEVER = -700.0
 
 
+#: Nats by which a judge in single precision may differ between one row and many.
+ROUNDED = 1e-5
+
+
 class Posterior(Protocol):
     """Whoever says how probable a class is: the density, or a wrapped classifier."""
 
@@ -42,6 +46,21 @@ class SmoothPosterior(Posterior, Protocol):
         self, X: FloatArray, index: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return log p(y | x), and the gradient of log p(y = index | x), shape `(rows, n)`."""
+        ...
+
+
+@runtime_checkable
+class RowPosterior(Posterior, Protocol):
+    """One that judges rows in the user's units, as the user will ask about them."""
+
+    def log_posterior_of_row(self, row: FloatArray, *, alone: bool) -> FloatArray:
+        """Return log p(y | x) of one row in user units, shape `(1, classes)`.
+
+        Args:
+            row: shape `(1, n)`.
+            alone: ask about this row only. Otherwise what was said of it among others will do,
+                where a classifier may round otherwise.
+        """
         ...
 
 
@@ -171,6 +190,24 @@ class GoalRegion:
         """Whether each row meets both thresholds."""
         inside: BoolArray = np.all(self.slack(X) >= 0, axis=1)
         return inside
+
+    def holds(self, x: FloatArray, row: FloatArray) -> bool:
+        """Whether one row meets both thresholds.
+
+        Args:
+            x: the row in model space, shape `(1, n)`.
+            row: the same in user units.
+        """
+        judge = self.posterior
+        if not isinstance(judge, RowPosterior):
+            return bool(self.contains(x)[0])
+        log_joint = self.density.log_joint(x)
+        if not log_sum_exp(log_joint)[0] >= self.min_log_prob:
+            return False  # a classifier need not be asked
+        known = self._slack(log_joint, judge.log_posterior_of_row(row, alone=False))[0, 1]
+        if abs(known) <= ROUNDED:
+            known = self._slack(log_joint, judge.log_posterior_of_row(row, alone=True))[0, 1]
+        return bool(known >= 0)
 
     def slack_and_pullback(
         self, X: FloatArray, odds: tuple[FloatArray, FloatArray] | None = None

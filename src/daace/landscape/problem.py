@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,15 +14,19 @@ from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.feasible import FeasibleSet
 from daace.landscape.goal import Goal, GoalRegion, Posterior
+from daace.landscape.rows import RowMap, UserRow
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Start, landscape, goal and constraints: all that a planner may see.
 
+    What is derived follows from the arguments alone, so `dataclasses.replace` gives a problem
+    that is right in every part.
+
     Args:
-        start: model-space numbers without names (an array or list of n); or a Series, dict or
-            one-row frame, with names and in user units.
+        start: model-space numbers without names (an array or list of n); or a row in user units:
+            a Series, dict or one-row frame with names, or a `UserRow`.
         landscape: the terrain.
         goal: where to end.
         constraints: what may change.
@@ -33,6 +36,7 @@ class Problem:
 
     Attributes:
         x: the start in model space.
+        to_user: maps waypoints to rows in user units.
         feasible: the compiled constraints.
         region: the compiled goal.
     """
@@ -44,6 +48,7 @@ class Problem:
     box: tuple[FloatArray, FloatArray] | None = None
     posterior: Posterior | None = None
     x: FloatArray = field(init=False)
+    to_user: RowMap = field(init=False)
     feasible: FeasibleSet = field(init=False)
     region: GoalRegion = field(init=False)
 
@@ -56,30 +61,40 @@ class Problem:
                     f"Got {type(getattr(self, name)).__name__}."
                 )
         density = self.landscape.density
+        standardizer = density.standardizer_
         if isinstance(self.start, np.ndarray | list | tuple):
-            try:
-                x = np.array(self.start, dtype=np.float64).reshape(-1)
-            except (TypeError, ValueError):
-                raise InvalidInput(
-                    "'start' must be numbers in model space, or a row by feature names."
-                ) from None
-            if len(x) != len(density.features_):
-                raise InvalidInput(
-                    f"'start' must have {len(density.features_)} values. Got {len(x)}."
-                )
-            if not np.isfinite(x).all():
-                raise InvalidInput("'start' must be finite. Got NaN or infinity.")
-            if np.abs(x).max(initial=0.0) > LARGEST:
-                raise InvalidInput(f"'start' must be below {LARGEST:g} in size.")
+            x = self._check_point(self.start)
+            row = standardizer.inverse(x)
         else:
-            rows = density.to_model(self.start)
+            given = self.start
+            rows = given.values[None] if isinstance(given, UserRow) else density.user_values(given)
             if len(rows) != 1:
                 raise InvalidInput(f"'start' must be one row. Got {len(rows)}.")
-            x = rows[0]
+            x, row = standardizer.transform(rows)[0], rows[0]
         x.flags.writeable = False
+        feasible = self.constraints.compile(density, x, self.box)
+        to_user = RowMap.compile(self.constraints, density.features_, standardizer, x, row)
         object.__setattr__(self, "x", x)
-        object.__setattr__(self, "feasible", self.constraints.compile(density, x, self.box))
+        object.__setattr__(self, "to_user", to_user)
+        object.__setattr__(self, "feasible", feasible)
         object.__setattr__(self, "region", self.goal.region(density, self.posterior))
+
+    def _check_point(self, start: object) -> FloatArray:
+        """Return a start in model space as an array of its own."""
+        features = self.landscape.density.features_
+        try:
+            x = np.array(start, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                "'start' must be numbers in model space, or a row by feature names."
+            ) from None
+        if len(x) != len(features):
+            raise InvalidInput(f"'start' must have {len(features)} values. Got {len(x)}.")
+        if not np.isfinite(x).all():
+            raise InvalidInput("'start' must be finite. Got NaN or infinity.")
+        if np.abs(x).max(initial=0.0) > LARGEST:
+            raise InvalidInput(f"'start' must be below {LARGEST:g} in size.")
+        return x
 
     def path_cost(
         self,
@@ -92,12 +107,16 @@ class Problem:
         weights = self.feasible.weights if self.feasible.weighted else None
         return self.landscape.path_cost(waypoints, rule=rule, pieces=pieces, weights=weights)
 
-    def within(self, feasible: FeasibleSet) -> Problem:
-        """Return the same question by other rules."""
-        other = copy(self)
-        object.__setattr__(other, "feasible", feasible)
-        return other
-
     def met_by(self, x: FloatArray) -> bool:
-        """Whether a model-space point meets the goal, judged alone."""
-        return bool(self.region.contains(np.asarray(x).reshape(1, -1))[0])
+        """Whether a waypoint meets the goal, judged alone, as the row that the user gets.
+
+        The row is rounded: to whole numbers where these are asked for, to the last bit
+        elsewhere. What the density says of the waypoint itself must agree.
+        """
+        point = np.asarray(x, dtype=np.float64).reshape(1, -1)
+        row = self.to_user(point)
+        there = self.to_user.standardizer.transform(row)
+        if not self.region.holds(there, row):
+            return False
+        same = self.posterior is not None or np.array_equal(there, point)
+        return same or bool(self.region.contains(point)[0])

@@ -49,7 +49,7 @@ def solve_discrete(
         sparsity: share by which the cost may grow for fewer changes.
         clock: of the run.
     """
-    relaxed = problem.within(problem.feasible.relaxed())
+    relaxed = _relaxed(problem)
     plan = solve([relaxed])[0]
     if not plan.found or len(plan.waypoints) < 2:
         return plan
@@ -72,12 +72,24 @@ def solve_discrete(
         return give_up(problem, clock, reachable=plan.reachable, notes=(note,))
     if len(problem.feasible.grid) == 0:
         return plan
-    bounds = kept.feasible
-    path = snap(problem.within(replace(bounds, grid=problem.feasible.grid)), plan, clock)
+    whole = replace(problem, constraints=replace(problem.constraints, max_changed=None))
+    path = snap(_bounded(whole, kept.feasible.lower, kept.feasible.upper), plan, clock)
     if path is None:
         note = "No whole numbers near the best path meet the goal: allow fractions, or relax it."
         return give_up(problem, clock, reachable=plan.reachable, notes=(note,))
     return arrive(problem, path, clock)
+
+
+def _relaxed(problem: Problem) -> Problem:
+    """Return the problem without whole numbers and without a number of changes."""
+    rules = replace(problem.constraints, integer=(), max_changed=None)
+    feasible = problem.feasible
+    return _bounded(replace(problem, constraints=rules), feasible.lower, feasible.upper)
+
+
+def _bounded(problem: Problem, lower: FloatArray, upper: FloatArray) -> Problem:
+    """Return the problem with narrower bounds."""
+    return replace(problem, box=(lower, upper))
 
 
 def changed(problem: Problem, plan: Plan) -> IntArray:
@@ -143,7 +155,7 @@ def _hold(problem: Problem, moving: IntArray, group: IntArray) -> Problem:
     feasible = problem.feasible
     lower = np.where(held, problem.x, feasible.lower)
     upper = np.where(held, problem.x, feasible.upper)
-    return problem.within(replace(feasible, lower=lower, upper=upper))
+    return _bounded(problem, lower, upper)
 
 
 def snap(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
@@ -155,7 +167,7 @@ def snap(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
         clock: of the run.
     """
     grid = problem.feasible.grid
-    descent = Descent.over(problem.within(problem.feasible.relaxed()), tolerance=1e-4, clock=clock)
+    descent = Descent.over(_relaxed(problem), tolerance=1e-4, clock=clock)
     tried = _round_path(problem, plan.waypoints)
     draws = goal_points(problem).inside[:DRAWS]
     draws = draws[problem.feasible.allows(draws)]

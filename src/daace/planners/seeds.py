@@ -61,9 +61,10 @@ def goal_points(
     inside = np.flatnonzero(good)
     inside = inside[np.argsort(distance[inside], kind="stable")]
     chosen = np.arange(min(nearest, len(inside)))
-    if problem.landscape.rewards_detours:  # the cheapest may be far: as many at all distances
+    if problem.landscape.rewards_detours and len(inside) > nearest:
+        # The cheapest may be far: as many again at all distances.
         spread = np.linspace(nearest, len(inside) - 1, nearest).astype(np.intp)
-        chosen = np.unique(np.append(chosen, spread[spread < len(inside)]))
+        chosen = np.unique(np.append(chosen, spread))
     inside = inside[chosen]
     shortfall = np.maximum(-slack, 0.0).sum(axis=1)
     nearly = np.argsort(shortfall, kind="stable")[:nearest]

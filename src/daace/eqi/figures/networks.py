@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from daace._typing import FloatArray
 from daace.explain.plots import INK, Plot
 
-#: Green raises, red lowers; told apart by the dash as well.
+#: Green is positive, red negative; told apart by the dash as well.
 GREEN, RED = "#1A7F4B", "#C0392B"
 
 
