@@ -143,7 +143,7 @@ def test_fixed_features_do_not_move_along(cancer):
     features = list(cancer.features)
     rules = Constraints(fixed=features[7:])
     e = fit(cancer).explain(
-        cancer.to_frame().iloc[0], target="benign", constraints=rules, plausibility=-30
+        cancer.to_frame().iloc[10], target="benign", constraints=rules, plausibility=-30
     )
     others = len(e.changes()) - 2
     assert 0 < others <= 5
