@@ -11,15 +11,27 @@ import pytest
 from matplotlib.colors import same_color
 
 from daace.eqi.data import DOMAINS, Counties
+from daace.eqi.evidence import (
+    Direction,
+    Finding,
+    Part,
+    all_of,
+    larger,
+    most,
+    rises,
+    share_above,
+    trend,
+)
 from daace.eqi.figures.maps import CATEGORY_COLOURS
 from daace.eqi.figures.networks import index_network
-from daace.eqi.findings import AGREES, DIFFERS, IN_PART, OPEN, Finding, Part, check_findings
+from daace.eqi.findings import check_findings
 from daace.eqi.fitting import fit_models, read_advisor, read_performance
 from daace.eqi.gallery import draw_maps
 from daace.eqi.policy import Advisor
 from daace.eqi.report import write_report
-from daace.eqi.results import Results, read_results
+from daace.eqi.results import Results, paired_ratio, read_results
 from daace.eqi.run import run_atlas, run_study, sample_counties
+from daace.eqi.tables import costs
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 
@@ -124,7 +136,10 @@ def test_findings_are_all_there_and_can_fail(results: Results, advisor: Advisor)
     findings = check_findings(results, advisor.network)
     assert [f.number for f in findings] == list(range(1, 11))
     assert all(f.parts for f in findings)
-    assert {f.verdict for f in findings} <= {AGREES, IN_PART, DIFFERS, OPEN}
+    cheaper = [p for p in findings[5].parts if "cheaper" in p.says]
+    assert len(cheaper) == 4  # a penalty each, decided by a test
+    assert all(p.p_value is not None and 0 <= p.p_value <= 1 for p in cheaper)
+    assert all(p.p_value is None for f in findings[7:] for p in f.parts)  # single counties
     # With every plan turned around, what was found about the plans no longer is.
     turned = []
     for record in results.records:
@@ -136,14 +151,71 @@ def test_findings_are_all_there_and_can_fail(results: Results, advisor: Advisor)
     assert [p.holds for p in other[2].parts] != [p.holds for p in findings[2].parts]
 
 
-def test_a_verdict_counts_its_parts() -> None:
-    def verdict(*holds: bool | None) -> str:
-        return Finding(1, "", "", tuple(Part("", "", h) for h in holds)).verdict
+def test_a_finding_counts_its_parts() -> None:
+    def outcome(*parts: tuple[bool | None, float | None]) -> str:
+        made = [Part(says="", ours="", holds=h, p_value=p) for h, p in parts]
+        return Finding(1, "", "", tuple(made)).outcome
 
-    assert verdict(True, True) == AGREES
-    assert verdict(True, False, None) == IN_PART
-    assert verdict(False) == DIFFERS
-    assert verdict(None) == OPEN
+    assert outcome((True, None), (True, 0.01)) == "2 of 2 parts hold"
+    assert outcome((True, 0.2), (False, 0.01), (None, None)) == "0 of 2 parts hold"
+    assert outcome((False, None)) == "does not hold"
+    assert outcome((True, 0.2)) == "not significant"
+    assert outcome((None, None)) == "not enough plans"
+
+
+def test_directions_are_tested() -> None:
+    from scipy import stats
+
+    rng = np.random.default_rng(0)
+    up, level = pd.Series(rng.normal(0.6, 1.0, 40)), pd.Series(rng.normal(0.0, 1.0, 40))
+    assert rises(up) == Direction(True, pytest.approx(stats.wilcoxon(up).pvalue))
+    assert not rises(up, falls=True).right
+    assert larger(up, level) == Direction(True, stats.mannwhitneyu(up, level).pvalue)
+    order = pd.Series(range(40))
+    assert trend(up.sort_values(), order) == (pytest.approx(1.0), pytest.approx(0.0))
+    assert share_above(46, 134, 1 / 3) == Direction(True, stats.binomtest(46, 134, 1 / 3).pvalue)
+    domains = pd.DataFrame({"Air": up + 2, "Land": level, "Water": level - 2})
+    assert most(domains, "Air").right
+    assert most(domains, "Air").p_value < 0.05
+    assert not most(domains, "Land").right
+    both = all_of("", "", [rises(up), share_above(46, 134, 1 / 3)])
+    assert both.verdict == "not significant"
+    assert both.p_value == share_above(46, 134, 1 / 3).p_value
+    contradicted = all_of("", "", [rises(up, falls=True), share_above(46, 134, 1 / 3)])
+    assert contradicted.verdict == "does not hold"
+    assert contradicted.p_value == 2 * rises(up).p_value
+
+
+def test_the_changes_of_conejos_are_summed_over_the_domains(
+    results: Results, advisor: Advisor
+) -> None:
+    (part,) = [
+        p
+        for p in check_findings(results, advisor.network)[9].parts
+        if p.says.startswith("smallest")
+    ]
+    total = results.select().loc[8021, list(DOMAINS)].astype(float).sum()
+    assert f"sum of changes: BayesACE {total:+.2f}" in part.ours
+
+
+def test_negative_costs_are_counted_and_have_no_ratio(
+    results: Results, counties: Counties, run: Path, models: Path, tmp_path: Path
+) -> None:
+    records = [dict(r) for r in results.records]
+    turned = [r for r in records if r.get("algorithm") == "FACE" and r.get("found")][:3]
+    for record in turned:
+        record["cost"] = -abs(record["cost"])
+    changed = Results(counties, tuple(records))
+    text = costs(changed)
+    assert f"3 of all {int(changed.plans['found'].sum())} plans, of any rules, have a neg" in text
+    one, other = (changed.select(a)["cost"].astype(float) for a in ("FACE", "BayesACE"))
+    assert len(paired_ratio(one, other)) == len(one) - int((one < 0).sum())
+
+
+def test_the_study_plans_with_the_papers_vertices(results: Results) -> None:
+    assert results.vertices == (0, 1, 2, 3)
+    tried = results.plans.loc[results.plans["found"].astype(bool), "vertices"].astype(int)
+    assert tried.max() <= 3
 
 
 def test_performance_stands_beside_the_models(models: Path) -> None:

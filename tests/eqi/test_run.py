@@ -108,6 +108,19 @@ def test_records_of_other_models_are_not_mixed(
         run_study(other, tmp_path, fips=fips, algorithms=("Wachter",))
 
 
+def test_records_of_other_vertices_are_not_mixed(
+    advisor: Advisor, counties: Counties, tmp_path: Path
+) -> None:
+    fips = sample_counties(counties, 0)[:1]
+    run_study(advisor, tmp_path, fips=fips, algorithms=("Wachter",))
+    file = tmp_path / "records.jsonl"
+    models, *plans = file.read_text().splitlines()
+    before = {k: v for k, v in json.loads(models).items() if k != "vertices"}
+    file.write_text("\n".join([json.dumps(before), *plans]) + "\n")
+    with pytest.raises(InvalidInput, match=r"they differ in 'vertices'"):
+        run_study(advisor, tmp_path, fips=fips, algorithms=("Wachter",))
+
+
 def test_a_study_needs_the_flow(advisor: Advisor, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="needs the RealNVP"):
         run_study(replace(advisor, flow=None), tmp_path, fips=[6037])

@@ -11,11 +11,12 @@ import pandas as pd
 
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data import CATEGORIES, DOMAINS, INDICES, Counties, index_name
-from daace.eqi.findings import county_changes, rucc_name, top_variables
+from daace.eqi.findings import rucc_name, top_variables
 from daace.eqi.model import domain_effects, domains_of, index_arcs
 from daace.eqi.outlines import read_outlines
-from daace.eqi.results import Results
+from daace.eqi.results import Results, paired_ratio
 from daace.eqi.run import PENALTY, THREE
+from daace.eqi.three import county_changes
 from daace.explain.network import signed_arcs
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def draw_figures(results: Results, network: LinearGaussianNetwork) -> dict[str, 
     panels = _measures(results)
     if panels:
         figures["measures"] = (
-            "Cost under the RealNVP over BayesACE's for the same county, distance, and number of "
-            "features that move by more than 0.1 sd on the way, over the counties for which every "
-            "algorithm found a plan.",
+            "Cost under the RealNVP over BayesACE's for the same county (where both are positive), "
+            "distance, and number of features that move by more than 0.1 sd on the way, over the "
+            "counties for which every algorithm found a plan.",
             measures_by_algorithm(panels, log=[RELATIVE_COST]),
         )
     return figures
@@ -176,8 +177,10 @@ def _measures(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
         common = sorted(set.intersection(*(set(f.index) for f in found.values())))
         for label, column in columns.items():
             values = {a: f.loc[common, column].astype(float) for a, f in found.items()}
-            unit = values["BayesACE"] if column == "cost" else 1.0
-            shown = {a: (v / unit).tolist() for a, v in values.items()}
+            shown = {a: v.tolist() for a, v in values.items()}
+            if column == "cost":
+                unit = values["BayesACE"]
+                shown = {a: paired_ratio(v, unit).tolist() for a, v in values.items()}
             panels.setdefault(label, {})[f"{penalty:g}"] = shown
     return panels
 

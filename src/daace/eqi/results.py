@@ -110,6 +110,12 @@ class Results:
         return pd.Series(category, index=index), frame.set_axis(list(DOMAINS), axis=1)
 
     @property
+    def vertices(self) -> tuple[int, ...]:
+        """Numbers of vertices that BayesACE tried."""
+        models = next(r for r in self.records if r["kind"] == "models")
+        return tuple(int(v) for v in models["vertices"])
+
+    @property
     def thresholds(self) -> tuple[float, float, float]:
         """Smallest log p of flow and network, and probability of the target, that were asked."""
         models = next(r for r in self.records if r["kind"] == "models")
@@ -169,12 +175,16 @@ def read_results(counties: Counties, source: str | os.PathLike[str]) -> Results:
 
 
 def paired_ratio(a: pd.Series, b: pd.Series) -> FloatArray:
-    """Return a / b over the counties that both have.
+    """Return a / b over the counties that both have, where both are positive.
+
+    On the paper's scale a cost can be negative, and then its ratio says nothing.
 
     Example:
-        >>> paired_ratio(pd.Series({1: 2.0, 2: 3.0}), pd.Series({2: 6.0, 3: 1.0})).tolist()
+        >>> paired_ratio(pd.Series({1: 2.0, 2: 3.0, 4: 1.0}), pd.Series({2: 6.0, 4: -1.0})).tolist()
         [0.5]
     """
     both = a.index.intersection(b.index)
-    ratio: FloatArray = (a[both] / b[both]).to_numpy(dtype=np.float64)
+    one, other = a[both].to_numpy(dtype=np.float64), b[both].to_numpy(dtype=np.float64)
+    positive = (one > 0) & (other > 0)
+    ratio: FloatArray = one[positive] / other[positive]
     return ratio

@@ -45,6 +45,9 @@ CHUNK = 16
 
 RECORDS, ATLAS = "records.jsonl", "atlas.jsonl"
 
+#: How BayesACE plans in the study, as in the paper: the best of 0 to 3 vertices.
+STUDY_PLANNER = StraightOptimizer(vertices=(0, 1, 2, 3), vertex_tolerance=0.0)
+
 #: For thousands of counties: one vertex at most, from two straight lines.
 ATLAS_PLANNER = StraightOptimizer(vertices=(0, 1), starts=2)
 
@@ -138,6 +141,7 @@ def run_study(
             "A study needs the RealNVP, under which costs are measured: train it with "
             "'daace eqi fit --flow' and pass its folder with --models."
         )
+    advisor = replace(advisor, planner=STUDY_PLANNER)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     asks = [(ask, fips) for ask in study_asks(algorithms, improve=improve)]
@@ -297,6 +301,7 @@ def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
         "min_log_prob": advisor.threshold(advisor.flow),
         "network_min_log_prob": advisor.threshold(advisor.network),
         "min_posterior": advisor.min_posterior,
+        "vertices": list(advisor.planner.vertices),
     }
     there = file.records.get("models")
     if there is None:
@@ -305,10 +310,14 @@ def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
     differ = [
         name
         for name in mine
-        if name not in ("key", "kind") and not np.allclose(there[name], mine[name], rtol=1e-6)
+        if name not in ("key", "kind") and not _equal(there.get(name), mine[name])
     ]
     if differ:
         raise InvalidInput(
             f"The records in '{file.path}' belong to other models (they differ in "
             f"{quote(differ)}): choose another --out, or the models they were made with."
         )
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-6)

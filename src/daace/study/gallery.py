@@ -35,8 +35,6 @@ def draw_figures(results: Results) -> Iterator[tuple[str, str, Plot]]:
     colours = figures.palette(results.compared)  # the same in every figure
     for measure, (title, unit) in MEASURES.items():
         scores = results.scores(measure)
-        if measure == "to_face_gt":
-            scores = scores.drop(columns="FACE GT", errors="ignore")
         if scores.shape[1] < 2 or scores.empty:
             continue
         standard = standardise(scores)

@@ -33,6 +33,9 @@ INSTANCES, EPOCHS = 15, 500
 #: Rows of the table that a graph of FACE is built on.
 NODES = 1000
 
+#: Edges of the graphs: their kind, and how many midpoints an integral is summed over.
+EDGES = {"FACE GT": ("integral", 19), "FACE-DE": ("density", None), "FACE-eps": ("epsilon", None)}
+
 #: What is asked of everyone, by the name of the setting.
 GRID: dict[str, Any] = {
     "penalties": (1, 5, 10, 15),
@@ -99,11 +102,13 @@ def _of_algorithm(algorithm: AlgorithmSpec) -> list[str]:
         return []
     nodes = settings.get("nodes", NODES)
     found = [f"{name}: a graph on {nodes} rows; the paper has {NODES}."] if nodes != NODES else []
-    if settings.get("graph", "integral") == "integral" and "pieces" in settings:
-        found.append(
-            f"{name}: an edge costs its line integral, by {settings['pieces']} midpoints; which "
-            "edges the paper's FACE has is not known."
-        )
+    kind = settings.get("graph", "integral")
+    usual_kind, midpoints = EDGES.get(name, (kind, None))
+    if kind != usual_kind:
+        found.append(f"{name}: '{kind}' edges; the paper has '{usual_kind}'.")
+    elif midpoints is not None and settings.get("pieces") != midpoints:
+        ours = f"{settings['pieces']} midpoints" if "pieces" in settings else "Gauss points"
+        found.append(f"{name}: an edge is summed over {ours}; the paper has {midpoints} midpoints.")
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from itertools import combinations
@@ -14,16 +13,14 @@ import numpy as np
 from daace._files import write_atomically
 from daace._progress import Bar
 from daace.explain.page import PAGE, RESULTS_STYLE, STYLE, captioned, cards, table
-from daace.study.checks import ALPHA, Verdict, by_table
+from daace.study.checks import ALPHA, by_table
 from daace.study.claims import Claim, check_claims
 from daace.study.gallery import MEASURES, draw_figures
 from daace.study.protocol import other_rows
-from daace.study.results import Results, read_results
+from daace.study.results import ALREADY_THERE, PROBLEM, Results, read_results
 from daace.study.statistics import adjust_pairwise, compare_two
 
 CLASSES = {"holds": "holds", "does not hold": "contra"}
-
-VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "not significant", "not run")
 
 
 def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
@@ -54,11 +51,11 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
             bar.advance(name)
     title = f"Study '{results.plan['study']}'"
     claims = check_claims(results)
-    like_the_paper = any(claim.verdict != "not run" for claim in claims)
+    like_the_paper = any(claim.tested for claim in claims)
     body = [
         f"<h1>{escape(title)}</h1>",
         _summary(results),
-        *([_differences(results), _claims(claims)] if like_the_paper else []),
+        *([_differences(results), _claims(claims, results)] if like_the_paper else []),
         _rates(results),
         _pictures(pictures),
         _table_level(results),
@@ -105,41 +102,70 @@ def _differences(results: Results) -> str:
     return f"<h2>Where this study differs from the paper's</h2><ul>{items}</ul>"
 
 
-def _claims(claims: Sequence[Claim]) -> str:
-    counts = Counter(claim.verdict for claim in claims)
-    letters = {v: ", ".join(c.letter for c in claims if c.verdict == v) for v in counts}
-    outcome = "; ".join(f"{verdict}: {letters[verdict]}" for verdict in VERDICTS if counts[verdict])
+def _claims(claims: Sequence[Claim], results: Results) -> str:
+    shown = [claim for claim in claims if claim.tested]
+    outcome = "; ".join(f"({claim.letter}) {claim.outcome}" for claim in shown)
     parts = [
         "<h2>The paper's claims</h2>",
-        f"<p>In one line: {outcome}. A claim with several parts holds only if all of them do.</p>",
-        f'<p class="note">Level {ALPHA}. Pairs are compared by Wilcoxon\'s signed ranks over '
-        "problems; medians are standardised. The lead by table is the share of problems won minus "
-        "lost, one vote per table, with a 95% interval.</p>",
+        f"<p>In one line: {outcome}.</p>",
+        f'<p class="note">Level {ALPHA}. All algorithms are ranked on each problem; Friedman\'s '
+        "test and Bergmann and Hommel's correction of all pairs decide (p is the larger of the two "
+        "p-values). Wilcoxon's signed ranks compare the two algorithms alone, and decide only "
+        "where two sets of results are compared: in (h), and for converged integrals. Medians are "
+        "standardised over the algorithms of each problem. The lead by table is the share of "
+        "problems won minus lost, one vote per table, with a 95% interval. A part with a * is "
+        "ours, not the paper's, and is not counted.</p>",
+        _already_there(claims, results),
     ]
-    for claim in claims:
-        if claim.verdict == "not run":
-            continue
-        checks = [
-            f"<tr><td>{escape(c.what)}</td><td>{escape(c.ours)}</td><td>{escape(c.by_table)}</td>"
+    for claim in shown:
+        rows = [
+            f"<tr><td>{escape(c.what)}{'' if c.of_paper else ' *'}</td><td>{escape(c.ours)}</td>"
+            f"<td>{escape(c.wilcoxon)}</td><td>{escape(c.by_table)}</td>"
             f"<td>{_verdict(c.verdict)}</td></tr>"
             for c in claim.checks
         ]
         parts.append(
-            f"<h3>({claim.letter}) {escape(claim.text)} {_verdict(claim.verdict)}"
-            f"{_parts(claim)}</h3>"
-            '<table class="words"><thead><tr><th>part</th><th>ours</th><th>by table</th>'
-            f"<th></th></tr></thead><tbody>{''.join(checks)}</tbody></table>"
+            f"<h3>({claim.letter}) {escape(claim.text)} {_outcome(claim)}</h3>"
+            '<table class="words"><thead><tr><th>part</th><th>ranks of all</th><th>the two alone'
+            f"</th><th>by table</th><th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
         )
     return "\n".join(parts)
 
 
-def _parts(claim: Claim) -> str:
-    """Return how many of several parts hold."""
-    many = len(claim.checks)
-    good = sum(check.verdict == "holds" for check in claim.checks)
-    if many < 2 or claim.verdict == "not run":
+def _already_there(claims: Sequence[Claim], results: Results) -> str:
+    """Say how many starts need no change, and what the claims are without them."""
+    there, frame = results.already_there, results.problems
+    if there.empty:
         return ""
-    return f"<small>{good} of {many} parts hold</small>"
+    compared = frame[frame["algorithm"].isin(results.compared)]
+    every = len(compared[PROBLEM].drop_duplicates())
+    text = (
+        f"On {len(there)} of {every} problems the start is already there: it meets the goal under "
+        "the density of at least one algorithm, whose path then has no length and costs nothing. "
+        "The target is the class that was not drawn with the start; the paper's is determined "
+        "automatically."
+    )
+    if len(there) < every:
+        others = {
+            (claim.letter, check.what): check.verdict
+            for claim in check_claims(results.without(there))
+            for check in claim.checks
+        }
+        turned = [
+            f"({claim.letter}) {check.what} ({others[claim.letter, check.what]})"
+            for claim in claims
+            for check in claim.tested
+            if others[claim.letter, check.what] != check.verdict
+        ]
+        text += " Without these problems " + (
+            f"the verdict is another on: {'; '.join(turned)}." if turned else "no verdict changes."
+        )
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def _outcome(claim: Claim) -> str:
+    kind = {len(claim.tested): "holds", 0: "contra"}.get(claim.holding, "open")
+    return f'<span class="{kind}">{claim.outcome}</span>'
 
 
 def _p_value(value: float) -> str:
@@ -163,6 +189,7 @@ def _rates(results: Results) -> str:
                 name,
                 f"{len(mine)}",
                 f"{len(found) / len(mine):.1%}",
+                f"{int((mine['status'] == ALREADY_THERE).sum())}",
                 f"{valid:.1%}",
                 f"{negative}",
                 f"{found['hops'].astype(float).median():g}",
@@ -171,12 +198,13 @@ def _rates(results: Results) -> str:
             )
         )
     head = (
-        "algorithm", "asked", "found", "valid under the truth", "negative costs",
-        "steps (median)", "search [s], median", "graph [s], largest",
+        "algorithm", "asked", "found", "already there", "valid under the truth",
+        "negative costs", "steps (median)", "search [s], median", "graph [s], largest",
     )  # fmt: skip
     note = (
         "Each algorithm checks the goal with its own density; of what it found, this share also "
-        "meets the goal under the truth. Not found counts as the worst rank, and is never averaged."
+        "meets the goal under the truth. Already there: the start meets the goal, nothing changes. "
+        "Not found counts as the worst rank, and is never averaged."
     )
     return f'<h2>Found, valid, fast</h2><p class="note">{note}</p>{table(head, rows)}'
 

@@ -15,6 +15,7 @@ import pandas as pd
 from daace.exceptions import InvalidInput
 from daace.explain import metrics
 from daace.explain.encoding import load_json
+from daace.planners.base import Status
 from daace.study.records import (
     Record,
     read_compact,
@@ -27,7 +28,10 @@ from daace.study.records import (
 PROBLEM = ["table", "instance", "penalty", "plausibility", "certainty"]
 
 #: Whose counterfactual the others are measured against, as in the paper.
-REFERENCE = "FACE GT"
+REFERENCE, TO_REFERENCE = "FACE GT", "to_face_gt"
+
+#: Status of an answer whose start needs no change.
+ALREADY_THERE = str(Status.ALREADY_THERE)
 
 PLAN_KEY = "plan"
 
@@ -73,7 +77,8 @@ class Results:
         """Return a measure with one row per problem and one column per compared algorithm.
 
         Not found is infinite. Problems that some algorithm has not been asked yet, or that have
-        no such measure, are left out.
+        no such measure, are left out; so is FACE GT where the distance to its own counterfactual
+        is measured.
 
         Args:
             measure: a column of `problems`.
@@ -84,7 +89,26 @@ class Results:
         found = frame["found"].astype(bool)
         values = frame[measure].astype(float).where(found, np.inf)
         wide = frame.assign(score=values).pivot(index=PROBLEM, columns="algorithm", values="score")
-        return wide.reindex(columns=self.compared).dropna()
+        names = [n for n in self.compared if n != REFERENCE or measure != TO_REFERENCE]
+        return wide.reindex(columns=names).dropna()
+
+    @cached_property
+    def already_there(self) -> pd.MultiIndex:
+        """Problems whose start meets the goal under the density of some compared algorithm."""
+        frame = self.problems
+        there = frame["algorithm"].isin(self.compared) & (frame["status"] == ALREADY_THERE)
+        return pd.MultiIndex.from_frame(frame.loc[there, PROBLEM].drop_duplicates())
+
+    def without(self, problems: pd.MultiIndex) -> Results:
+        """Return the results without some problems."""
+        left_out = set(problems)
+        kept = [
+            record
+            for record in self.records
+            if record.get("kind") != "problem"
+            or tuple(record[name] for name in PROBLEM) not in left_out
+        ]
+        return Results(self.plan, tuple(kept))
 
     def write_compact(self, path: str | os.PathLike[str]) -> None:
         """Write everything a report needs into one file."""
@@ -132,5 +156,5 @@ def _measure_to_reference(records: list[Record]) -> list[Record]:
         if record.get("kind") == "problem" and record["found"]:
             end = ends.get(tuple(record[name] for name in PROBLEM))
         away = None if end is None else metrics.distance(np.array(record["path"][-1]), end)
-        measured.append(record | {"to_face_gt": away})
+        measured.append(record | {TO_REFERENCE: away})
     return measured
