@@ -208,7 +208,7 @@ def test_files_that_are_no_tables(
 
 
 def test_a_folder_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="must be an existing file"):
+    with pytest.raises(InvalidInput, match=r"must be a file\. It is a folder"):
         read_frame(tmp_path)
 
 

@@ -37,6 +37,7 @@ def load(
 
     Raises:
         ModelFileError: the file is damaged, hostile, or of another version.
+        MissingFile: there is no such file.
     """
     from daace.explain.explainer import Explainer
 

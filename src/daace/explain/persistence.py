@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from daace._files import write_atomically
+from daace._files import check_exists, write_atomically
 from daace._typing import FloatArray
 from daace.data.table import LARGEST, Standardizer, quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity, DrawStatistics, log_sum_exp
@@ -105,9 +105,11 @@ def read_model(path: str | os.PathLike[str]) -> tuple[ConditionalDensity, dict[s
 
     Raises:
         ModelFileError: the file is damaged, hostile, or of another version.
-        OSError: the file cannot be opened.
+        MissingFile: there is no such file.
+        OSError: it cannot be opened.
     """
     file = Path(path)
+    check_exists(file)
     members = _read_members(file)
     meta = _read_meta(file, members[META])
     arrays = _read_arrays(file, members[ARRAYS])

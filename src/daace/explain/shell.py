@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from daace.exceptions import DaaceError
+
 #: How messages of the package begin, and how they begin in a shell.
 ARGUMENTS = {
     "'frame' must": "The table must",
@@ -55,7 +57,8 @@ OPTIONS = {
 
 def sentence(error: Exception) -> str:
     """Return what went wrong in one line, in the words of a shell."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
+    known = isinstance(error, DaaceError)
+    if isinstance(error, OSError) and error.strerror and error.filename and not known:
         return f"'{error.filename}': {error.strerror}."
     text = one_line(error)
     for python, shell in ARGUMENTS.items():
