@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 from weakref import ref
@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from daace._typing import FloatArray, Labels
+from daace._typing import FloatArray, IntArray, Labels
 from daace.data.table import label_array, quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity
 from daace.exceptions import InvalidInput
@@ -85,7 +85,7 @@ class ClassifierPosterior:
             names is None and hasattr(owner, "n_features_in_")
         )
         self._names = pd.Index(density.features_ if names is None else names)
-        self._place = pd.Index(density.features_).get_indexer(self._names)
+        self._place = _match(self._names, density.features_)
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._try()
 
@@ -329,7 +329,7 @@ def _column_names(owner: Any, density: ConditionalDensity) -> list[str] | None:
     """Return the columns that an estimator was fitted on, in its order; None if it has no names."""
     features = density.features_
     names = getattr(owner, "feature_names_in_", None)
-    if names is not None and sorted(map(str, names)) != sorted(features):
+    if names is not None and sorted(_match(map(str, names), features)) != [*range(len(features))]:
         others = sorted({str(name) for name in names} ^ set(features))
         raise InvalidInput(
             f"'classifier' must have the density's columns. They differ in {quote(others)}: fit "
@@ -341,6 +341,25 @@ def _column_names(owner: Any, density: ConditionalDensity) -> list[str] | None:
             f"'classifier' must have the density's {len(features)} columns. Got {width}."
         )
     return None if names is None else [str(name) for name in names]
+
+
+def _match(names: Iterable[str], features: Sequence[str]) -> IntArray:
+    """Return the position of each name among the features, -1 where it is not among them.
+
+    LightGBM turns spaces into underscores, and what it and xgboost refuse in names is renamed by
+    their users: names that differ in such characters only are taken for the same.
+
+    Example:
+        >>> _match(["b", "mean_size"], ["mean size", "b"]).tolist()
+        [1, 0]
+    """
+    wanted, known = pd.Index(names), pd.Index(features)
+    if set(wanted) != set(known):
+        wanted, known = (index.str.replace(r"\W", "_", regex=True) for index in (wanted, known))
+    if not known.is_unique:
+        return np.full(len(wanted), -1, dtype=np.intp)
+    place: IntArray = known.get_indexer(wanted)
+    return place
 
 
 def _in_short(error: Exception) -> str:
