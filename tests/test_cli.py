@@ -376,7 +376,7 @@ def test_check_warns_of_other_rows(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("model.daace", "data.csv", "--target", "id"), "must be a class, not a measurement"),
+        (("model.daace", "data.csv", "--target", "id"), "must be a class, which rows share"),
         (("model.daace", "data.csv", "--target", "rose"), "and the class. Missing: 'rose'"),
         (("model.daace", "data.csv", "--plot", "a.doc"), "'--plot' must end in .png, .svg or .pdf"),
         (("model.daace", "nothing.csv"), "'nothing.csv' must be an existing file"),
@@ -446,13 +446,21 @@ def test_row_numbers_are_no_feature(run, folder):
     assert run(*arguments, "--drop", "Unnamed: 0")[0] == 0
 
 
-def test_constant_columns_are_to_be_dropped(run, folder):
+@pytest.mark.filterwarnings("default:Left out of the model")
+def test_constant_columns_are_left_out_and_said(run, folder):
     pd.read_csv(folder / "data.csv").assign(id=1).to_csv(folder / "constant.csv", index=False)
     code, _, err = run("fit", "constant.csv", "--target", "class", "-o", "constant.daace")
-    assert (code, err) == (
-        2,
-        "Error: Features must vary. Got constant 'id': pass --drop with each.\n",
-    )
+    assert code == 0
+    assert "Warning: Left out of the model: 'id'. The values do not vary.\n" in err
+    assert "Learned 4 features" in err
+    assert run("explain", "constant.daace", "constant.csv", "--to", "versicolor")[0] == 0
+
+
+def test_a_measurement_is_no_target(run, folder):
+    code, _, err = run("fit", "data.csv", "--target", "petal length", "-o", "x.daace")
+    assert code == 2
+    assert "must be a class, not a measurement" in err
+    assert "distinct numbers in 100 rows: cut it into classes first, or, if" in err
 
 
 def test_only_densities_that_exist_are_offered(run):

@@ -418,13 +418,13 @@ def check(
             raise InvalidInput(f"'--plot' must end in .png, .svg or .pdf. Got '{plot.name}'.")
     explainer = load(model)
     column = explainer.density.target_ if target is None else target
-    columns = [*explainer.density.features_, column]
+    features = explainer.density.features_
     with _busy("Looking at the rows"):
-        held_out = _read_known(data, column, columns)
+        held_out = _read_known(data, column, features)
         result = explainer.check(held_out)
     typer.echo(result.numbers)
     if training is not None:
-        known = _read_known(training, column, columns)
+        known = _read_known(training, column, features)
         remembered = explainer.membership(known, held_out)
         typer.echo(f"membership AUC    {remembered:.3f} (0.5: none)")
         if remembered > REMEMBERED:
@@ -451,19 +451,19 @@ def _check_use(every: bool, single: dict[str, object], output: Path | None) -> N
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
 
 
-def _read_known(data: Path, target: str, columns: list[str]) -> Table:
+def _read_known(data: Path, target: str, features: Sequence[str]) -> Table:
     """Read the columns of a model, the class included; others are ignored."""
     from daace.data.catalog import read_frame
     from daace.data.table import Table
 
     frame = read_frame(data)
-    missing = [name for name in columns if name not in frame.columns]
+    missing = [name for name in (*features, target) if name not in frame.columns]
     if missing:
         raise InvalidInput(
             f"'{data}' must have every feature of the model, and the class. "
             f"Missing: {quote(missing)}."
         )
-    return Table.from_frame(frame[columns], target=target, name=data.stem)
+    return Table.from_frame(frame, target=target, features=features, name=data.stem)
 
 
 def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:

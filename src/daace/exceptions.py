@@ -9,7 +9,7 @@ class InvalidInput(DaaceError, ValueError):
     """An argument or a table is not what was expected; the message says what to do."""
 
 
-class MissingFile(FileNotFoundError, InvalidInput):
+class MissingFile(FileNotFoundError, DaaceError):
     """A file that shall be read, or the folder of one that shall be written, is not there."""
 
     def __str__(self) -> str:

@@ -175,7 +175,6 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("absent.csv", None, "must be an existing file. It is not there."),
         ("empty.csv", b"", "could not be read as a table: No columns to parse"),
         ("ragged.csv", b"a,b\n1,2,3\n4,5,6,7\n", "could not be read as a table"),
         ("latin.csv", b"a,b\n\xe9\xff,1\n", "could not be read as a table"),

@@ -33,7 +33,8 @@ def read_settings(path: str | os.PathLike[str]) -> RealNVP:
     """Return an unfitted flow with the settings in a file.
 
     Raises:
-        InvalidInput: the file holds none, or wrong ones; `MissingFile` where it is not there.
+        MissingFile: there is no such file.
+        InvalidInput: it holds none, or wrong ones.
         OSError: the file cannot be read.
     """
     check_exists(path)

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray, Labels
-from daace.data.table import label_array, quote
+from daace.data.classes import label_array
+from daace.data.table import quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.torch_module import TorchModule, is_torch_module
@@ -337,8 +338,10 @@ def _column_names(owner: Any, density: ConditionalDensity) -> list[str] | None:
         )
     width = getattr(owner, "n_features_in_", len(features))
     if width != len(features):
+        left_out = density.left_out_
+        why = f": the density leaves out {quote(left_out)}, fit it without" if left_out else ""
         raise InvalidInput(
-            f"'classifier' must have the density's {len(features)} columns. Got {width}."
+            f"'classifier' must have the density's {len(features)} columns. Got {width}{why}."
         )
     return None if names is None else [str(name) for name in names]
 

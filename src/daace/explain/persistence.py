@@ -84,6 +84,8 @@ def write_model(
         "units": density.units_,
         "whole": density.whole_,
         "nonnegative": density.nonnegative_,
+        "left_out": density.left_out_,
+        "columns": density.columns_,
         "target": density.target_,
         "classes": density.classes_,
         "density": learned,
@@ -199,6 +201,14 @@ def _read_meta(file: Path, data: bytes) -> dict[str, Any]:
         names = meta.setdefault(key, [])
         if not (names == [] or (_distinct(names, str) and set(names) <= set(features))):
             raise ModelFileError(f"'{file}' must name its own features as '{key}'.")
+    left_out, columns = meta.setdefault("left_out", {}), meta.setdefault("columns", [])
+    if not (isinstance(left_out, dict) and all(isinstance(why, str) for why in left_out.values())):
+        raise ModelFileError(f"'{file}' must say why columns are left out.")
+    known = {*features, *left_out}
+    if len(known) < len(features) + len(left_out) or not (
+        columns == [] or (_distinct(columns, str) and set(features) <= set(columns) <= known)
+    ):
+        raise ModelFileError(f"'{file}' must name features and other columns, each once.")
     if not isinstance(meta.get("target"), str) or meta["target"] in features:
         raise ModelFileError(f"'{file}' must name its target, which is no feature.")
     if not (isinstance(meta.get("density"), dict) and isinstance(meta.get("explainer"), dict)):
@@ -280,6 +290,7 @@ def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
     density.target_ = meta["target"]
     density.units_ = dict(meta["units"])
     density.whole_, density.nonnegative_ = tuple(meta["whole"]), tuple(meta["nonnegative"])
+    density.left_out_, density.columns_ = dict(meta["left_out"]), tuple(meta["columns"])
     density.standardizer_ = standardizer
     density.draws_ = draws
     _try(density)

@@ -39,9 +39,10 @@ ARGUMENTS = {
 REMEDIES = {
     r", for example with frame\.dropna\(\), or fill them, for example with "
     r"frame\.fillna\(frame\.median\(numeric_only=True\)\)": " or fill them",
-    r"drop them, for example with daace\.preprocess\(table\)": "pass --drop with each",
     r", for example with frame\['.*'\]\.map\(.*\), and drop the others, for example with "
     r"frame\.drop\(columns=.*\)": ", and leave the others out with --drop",
+    r", for example with pandas\.qcut\(.*\), or, if the numbers are names of classes, convert them "
+    r"with astype\(str\)": " first, or, if the numbers are names of classes, write them as text",
     r"convert them, for example with .*": "write plain numbers, or leave them out with --drop.",
 }
 
