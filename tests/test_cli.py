@@ -456,6 +456,16 @@ def test_constant_columns_are_left_out_and_said(run, folder):
     assert run("explain", "constant.daace", "constant.csv", "--to", "versicolor")[0] == 0
 
 
+def test_fit_says_what_held_out_rows_are_like(run, folder):
+    code, _, err = run("fit", "data.csv", "--target", "class", "--drop", "id", "-o", "m.daace")
+    assert code == 0
+    assert "Checked on 20 held-out rows: no warnings.\n" in err
+    few = pd.read_csv(folder / "data.csv").drop(columns="id").iloc[::3]
+    few.to_csv(folder / "few.csv", index=False)
+    code, _, err = run("fit", "few.csv", "--target", "class", "-o", "few.daace")
+    assert "Not checked on held-out rows: there are too few of them.\n" in err
+
+
 def test_a_measurement_is_no_target(run, folder):
     code, _, err = run("fit", "data.csv", "--target", "petal length", "-o", "x.daace")
     assert code == 2
@@ -589,11 +599,12 @@ def test_tune_then_fit_then_explain(run, folder):
         "--settings", "best.json", "--checkpoint", "flow.checkpoint", "-o", "flow.daace",
     )  # fmt: skip
     assert (code, out) == (0, "")
-    trained, learned = err.splitlines()
+    trained, learned, checked = err.splitlines()
     assert trained.startswith(
         "Trained for 2 epochs, all that were asked for. Mean log p(x | class)"
     )
     assert learned.startswith("Learned 4 features")
+    assert checked.startswith(("Checked on 10 held-out rows", "The model is weak on 10 held-out"))
     assert (folder / "flow.checkpoint").exists()
     density = daace.load(folder / "flow.daace").density
     assert density.get_params() == found["settings"]

@@ -178,6 +178,17 @@ class ConditionalDensity(ABC):
         """Rebuild from `to_arrays`; raises `KeyError` or `ValueError` where they do not fit."""
         raise InvalidInput(f"A {cls.__name__} cannot be loaded: it has no 'from_arrays'.")
 
+    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
+        """Return a density like this one, and rows of the table it was fitted on but has not seen.
+
+        For a check of how good it is, as part of `daace.fit`; None where there are too few rows
+        for that, or another fit would take too long.
+
+        Args:
+            table: what this density was fitted on.
+        """
+        return None
+
     # What follows from it ---------------------------------------------------------------------
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:

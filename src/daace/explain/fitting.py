@@ -9,6 +9,7 @@ from daace.density.base import ConditionalDensity
 from daace.density.realnvp import RealNVP
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
+from daace.explain.held_out import check_fit
 from daace.explain.registry import LEARNED, density_class
 
 
@@ -25,6 +26,10 @@ def fit(
     Rows and classes come in one of three ways: `fit(table)` with a `daace.Table`, `fit(frame,
     target="class")`, or `fit(X, y)`. Columns that do not vary are left out of the model, with a
     warning; rows to be explained may have them or not.
+
+    How good the density is, is checked on a fifth of the rows, by one that is fitted on the
+    others (a flow: on those that early stopping holds out): `explainer.held_out`, None if there
+    are too few. Where it is weak, every explanation says so in its notes.
 
     Args:
         table: rows with their class: a `Table`; or a frame of pandas, polars or pyarrow; or, with
@@ -65,7 +70,8 @@ def fit(
             f"'density' must have a method 'fit'. {type(learner).__name__} has none."
         )
     shown = {"progress": True} if progress and isinstance(learner, RealNVP) else {}
-    return Explainer(learner.fit(rows, **shown))
+    fitted = learner.fit(rows, **shown)
+    return Explainer(fitted, held_out=check_fit(fitted, rows))
 
 
 def _choose_density(

@@ -23,7 +23,10 @@ from daace.explain.encoding import dump_json, load_json
 from daace.explain.registry import DENSITIES, density_class
 
 FORMAT = "daace-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+
+#: Versions that can be read; in the first nothing was known of rows that were held out.
+READABLE = (1, 2)
 
 META, ARRAYS = "meta.json", "arrays.safetensors"
 
@@ -178,10 +181,11 @@ def _read_meta(file: Path, data: bytes) -> dict[str, Any]:
         raise ModelFileError(f"'{META}' in '{file}' is not JSON: {error}.") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise ModelFileError(f"'{file}' is not a model file of daace.")
-    if meta.get("format_version") != FORMAT_VERSION:
+    version = meta.get("format_version")
+    if type(version) is not int or version not in READABLE:
         raise ModelFileError(
-            f"'{file}' must be of format version {FORMAT_VERSION}. Got "
-            f"{meta.get('format_version')!r}, written by daace {meta.get('package_version')}: "
+            f"'{file}' must be of format version {' or '.join(map(str, READABLE))}. Got "
+            f"{version!r}, written by daace {meta.get('package_version')}: "
             "use that version, or fit and save again."
         )
     if not (isinstance(meta.get("kind"), str) and meta["kind"] in DENSITIES):

@@ -47,6 +47,7 @@ class Check:
         accuracy: how often the most probable class is the class.
         brier: mean squared error of the probabilities, summed over classes.
         brier_baseline: that of the classes' shares, whatever the row.
+        brier_error: standard error of the difference of these two.
         calibration_error: mean difference between confidence and accuracy (ECE).
         reliability: rows, confidence and accuracy of groups of equal size.
         warnings: what is wrong, one sentence each; none if the density can be trusted.
@@ -67,6 +68,7 @@ class Check:
     accuracy: float
     brier: float
     brier_baseline: float
+    brier_error: float
     calibration_error: float
     reliability: pd.DataFrame
     warnings: tuple[str, ...]
@@ -145,6 +147,7 @@ def check_density(density: ConditionalDensity, table: object, judge: Posterior |
         accuracy=float(truth[np.arange(len(X)), shares.argmax(axis=1)].mean()),
         brier=brier,
         brier_baseline=baseline,
+        brier_error=float((errors - baselines).std() / np.sqrt(len(X))),
         calibration_error=error,
         reliability=bins,
         warnings=find_warnings(density.kind, rare, brier, baseline, error),
