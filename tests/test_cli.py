@@ -141,11 +141,14 @@ def test_none_found_is_exit_code_one(run):
         (("model.daace", "data.csv", "--penalty", "-1"), "'--penalty' must be a finite number"),
         (("model.daace", "data.csv", "--min-posterior", "2"), "'--min-posterior' must be at"),
         (("model.daace", "data.csv", "--time-limit", "0"), "'--time-limit' must be"),
-        (("nothing.daace", "data.csv"), "'nothing.daace': No such file or directory."),
+        (("nothing.daace", "data.csv"), "'nothing.daace' must be an existing file."),
         (("data.csv", "data.csv"), "'data.csv' is not a model file, or a damaged one"),
         (("model.daace", "nothing.csv"), "'nothing.csv' must be an existing file"),
         (("model.daace", "model.daace"), "must end in .csv"),
-        (("model.daace", "data.csv", "--html", "no/where.html"), "'no/where.html': No such file"),
+        (
+            ("model.daace", "data.csv", "--html", "no/where.html"),
+            "'no/where.html' must be in an existing",
+        ),
         (("model.daace", "data.csv", "--json", "."), "'.': Is a directory."),
         (("model.daace", "data.csv", "--json", ""), "'--json' must name a file. Got ''."),
         (("model.daace", "data.csv", "--html", "-"), "'--html' must name a file. Got '-'."),
@@ -207,7 +210,9 @@ def test_outputs_are_tried_before_the_search(run, monkeypatch):
     for option in ("--html", "--json"):
         code, out, err = run("explain", "model.daace", "data.csv", option, "no/where")
         assert (code, out) == (2, "")
-        assert err == "Error: 'no/where': No such file or directory.\n"
+        assert err == (
+            "Error: 'no/where' must be in an existing folder. 'no' is none: make it first.\n"
+        )
 
 
 def test_a_file_that_fails_after_the_result_is_told_apart(run, monkeypatch):
@@ -331,7 +336,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         (("--json", "model.daace"), "'model.daace' must not be written to, as it is used here"),
         (("--html", "a.x", "--json", "a.x"), "'a.x' must not be written to"),
         (("--all", "-o", "a.doc"), "'--output' must end in '.csv', '.parquet', '.jsonl'"),
-        (("--all", "-o", "no/a.csv"), "'no/a.csv': No such file"),
+        (("--all", "-o", "no/a.csv"), "'no/a.csv' must be in an existing"),
         (("--all", "-o", "a.csv", "--jobs", "0"), "'--jobs' must be an integer other than 0"),
         (("--all", "-o", "a.csv", "--backend", "x"), "'--backend' must be one of 'loky'"),
         (("-o", "a.csv"), "'--output' must go with --all"),
@@ -371,7 +376,7 @@ def test_check_warns_of_other_rows(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("model.daace", "data.csv", "--target", "id"), "must be a class, not a measurement"),
+        (("model.daace", "data.csv", "--target", "id"), "must be a class, which rows share"),
         (("model.daace", "data.csv", "--target", "rose"), "and the class. Missing: 'rose'"),
         (("model.daace", "data.csv", "--plot", "a.doc"), "'--plot' must end in .png, .svg or .pdf"),
         (("model.daace", "nothing.csv"), "'nothing.csv' must be an existing file"),
@@ -418,7 +423,7 @@ def test_fit_keeps_rows_private(run):
         (("--target", "Class", "--drop", "id"), "Got 'Class'. Did you mean 'class'?"),
         (("--target", "class", "--drop", "age"), "'--drop' must name columns of 'data.csv'"),
         (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
-        (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x': No such file"),
+        (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x' must be in an existing"),
         (("--target", "class", "--drop", "id", "-o", "."), "'.': Is a directory."),
     ],
 )
@@ -441,13 +446,31 @@ def test_row_numbers_are_no_feature(run, folder):
     assert run(*arguments, "--drop", "Unnamed: 0")[0] == 0
 
 
-def test_constant_columns_are_to_be_dropped(run, folder):
+@pytest.mark.filterwarnings("default:Left out of the model")
+def test_constant_columns_are_left_out_and_said(run, folder):
     pd.read_csv(folder / "data.csv").assign(id=1).to_csv(folder / "constant.csv", index=False)
     code, _, err = run("fit", "constant.csv", "--target", "class", "-o", "constant.daace")
-    assert (code, err) == (
-        2,
-        "Error: Features must vary. Got constant 'id': pass --drop with each.\n",
-    )
+    assert code == 0
+    assert "Warning: Left out of the model: 'id'. The values do not vary.\n" in err
+    assert "Learned 4 features" in err
+    assert run("explain", "constant.daace", "constant.csv", "--to", "versicolor")[0] == 0
+
+
+def test_fit_says_what_held_out_rows_are_like(run, folder):
+    code, _, err = run("fit", "data.csv", "--target", "class", "--drop", "id", "-o", "m.daace")
+    assert code == 0
+    assert "Checked on 20 held-out rows: no warnings.\n" in err
+    few = pd.read_csv(folder / "data.csv").drop(columns="id").iloc[::3]
+    few.to_csv(folder / "few.csv", index=False)
+    code, _, err = run("fit", "few.csv", "--target", "class", "-o", "few.daace")
+    assert "Not checked on held-out rows: there are too few of them.\n" in err
+
+
+def test_a_measurement_is_no_target(run, folder):
+    code, _, err = run("fit", "data.csv", "--target", "petal length", "-o", "x.daace")
+    assert code == 2
+    assert "must be a class, not a measurement" in err
+    assert "distinct numbers in 100 rows: cut it into classes first, or, if" in err
 
 
 def test_only_densities_that_exist_are_offered(run):
@@ -485,7 +508,10 @@ def test_demo_explains_a_case_it_has_not_seen(run):
 
 def test_the_demo_tries_its_output_first(run, monkeypatch):
     monkeypatch.setattr("daace.data.catalog.load_table", lambda _: pytest.fail("it began"))
-    for path, message in {"-": "'--html' must name a file", "no/x": "'no/x': No such file"}.items():
+    for path, message in {
+        "-": "'--html' must name a file",
+        "no/x": "'no/x' must be in an existing",
+    }.items():
         code, out, err = run("demo", "--html", path)
         assert (code, out) == (2, "")
         assert message in err
@@ -573,11 +599,12 @@ def test_tune_then_fit_then_explain(run, folder):
         "--settings", "best.json", "--checkpoint", "flow.checkpoint", "-o", "flow.daace",
     )  # fmt: skip
     assert (code, out) == (0, "")
-    trained, learned = err.splitlines()
+    trained, learned, checked = err.splitlines()
     assert trained.startswith(
         "Trained for 2 epochs, all that were asked for. Mean log p(x | class)"
     )
     assert learned.startswith("Learned 4 features")
+    assert checked.startswith(("Checked on 10 held-out rows", "The model is weak on 10 held-out"))
     assert (folder / "flow.checkpoint").exists()
     density = daace.load(folder / "flow.daace").density
     assert density.get_params() == found["settings"]
@@ -598,7 +625,7 @@ def test_tune_then_fit_then_explain(run, folder):
             ("--storage", "model.daace"),
             "'--storage' must be a file of Optuna's trials, or a new one.",
         ),
-        (("-o", "no/where.json"), "'no/where.json': No such file or directory."),
+        (("-o", "no/where.json"), "'no/where.json' must be in an existing"),
         (("--drop", "size"), "'--drop' must name columns of 'data.csv'. Got 'size'."),
     ],
 )
@@ -642,7 +669,7 @@ def test_settings_one_by_one(run, folder):
         (("--settings", "best.json"), "'--settings' must go with --density realnvp. Got 'linear-"),
         (("--checkpoint", "c"), "'--checkpoint' must go with --density realnvp."),
         (("--density", "realnvp", "--settings", "data.csv"), "must hold the settings of a realnvp"),
-        (("--density", "realnvp", "--settings", "no.json"), "'no.json': No such file or directory"),
+        (("--density", "realnvp", "--settings", "no.json"), "'no.json' must be an existing file"),
     ],
 )
 def test_wrong_settings_of_a_flow(run, arguments, message):

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import errno
 import os
+import pickle
 import stat
 
 import pytest
 
+from daace import Explainer, GaussianMixture, load
 from daace._files import check_writable, write_atomically
-from daace.exceptions import InvalidInput
+from daace.data.catalog import read_frame
+from daace.density.settings import read_settings
+from daace.exceptions import DaaceError, InvalidInput, MissingFile
 
 
 def test_new_and_old_files_are_written_whole(tmp_path):
@@ -101,3 +106,32 @@ def test_what_is_read_is_not_written_to(tmp_path):
     for path in (source, link, tmp_path / "." / "a.csv"):
         with pytest.raises(InvalidInput, match=r"must not be written to, as it is used here"):
             check_writable(path, None, source)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda place: load(place / "model.daace"),
+        lambda place: read_frame(place / "rows.csv"),
+        lambda place: read_settings(place / "best.json"),
+        lambda place: write_atomically(place / "no" / "a.txt", "x"),
+        lambda place: explain_all(place / "rows.csv", place / "out.csv"),
+        lambda place: explain_all(__file__, place / "no" / "out.csv"),
+    ],
+    ids=["model", "table", "settings", "output", "rows", "answers"],
+)
+def test_a_missing_path_is_our_error_and_names_it(tmp_path, use):
+    with pytest.raises(MissingFile, match=r"must be .* existing f") as error:
+        use(tmp_path)
+    assert isinstance(error.value, DaaceError)
+    assert isinstance(error.value, FileNotFoundError)
+    assert error.value.errno == errno.ENOENT
+    assert str(tmp_path) in str(error.value)
+    assert error.value.filename.startswith(str(tmp_path))
+    again = pickle.loads(pickle.dumps(error.value))
+    assert (str(again), again.filename) == (str(error.value), error.value.filename)
+
+
+def explain_all(source, output):
+    density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+    Explainer(density).explain_file(source, output)

@@ -7,7 +7,14 @@ import os
 import secrets
 from pathlib import Path
 
-from daace.exceptions import InvalidInput
+from daace.exceptions import InvalidInput, MissingFile
+
+
+def check_exists(path: str | os.PathLike[str]) -> None:
+    """Raise `MissingFile` if there is nothing at this path to be read."""
+    if not Path(path).exists():
+        reason = "must be an existing file. It is not there."
+        raise MissingFile(errno.ENOENT, reason, os.fspath(path))
 
 
 def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] | None) -> None:
@@ -19,7 +26,8 @@ def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] |
 
     Raises:
         InvalidInput: the path is one of the files that are used.
-        OSError: the path is a folder, its folder is missing, or permission is.
+        MissingFile: its folder is not there.
+        OSError: the path is a folder, or permission is missing.
     """
     for other in used:
         if other is not None and os.path.realpath(other) == os.path.realpath(path):
@@ -32,7 +40,9 @@ def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] |
     if place.is_dir():
         trouble = errno.EISDIR
     elif not place.parent.is_dir():
-        trouble = errno.ENOENT
+        folder = os.path.dirname(os.fspath(path)) or place.parent
+        reason = f"must be in an existing folder. '{folder}' is none: make it first."
+        raise MissingFile(errno.ENOENT, reason, os.fspath(path))
     elif (place.exists() and not os.access(place, os.W_OK)) or (
         (place.is_file() or not place.exists()) and not os.access(place.parent, os.W_OK)
     ):

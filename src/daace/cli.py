@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from daace.density.base import ConditionalDensity
     from daace.density.realnvp import RealNVP
     from daace.explain.explanation import Explanation
+    from daace.explain.trust import Check
 
 #: A typical malignant case of breast_cancer, kept out of the fit of the demo.
 DEMO_ROW = 499
@@ -157,7 +158,9 @@ def fit(
 ) -> None:
     """Learn the density of a table and write it to a model file."""
     from daace.density.realnvp import RealNVP
+    from daace.explain.explainer import Explainer
     from daace.explain.fitting import fit as learn
+    from daace.explain.held_out import check_fit
 
     if density not in available():
         raise InvalidInput(f"'--density' must be one of {quote(available())}. Got '{density}'.")
@@ -175,7 +178,8 @@ def fit(
     unfitted = _unfitted(density, settings, changes or [])
     table = _read_table(data, target, drop)
     if isinstance(unfitted, RealNVP):
-        explainer = learn(table, density=_train(unfitted, table, checkpoint))
+        trained = _train(unfitted, table, checkpoint)
+        explainer = Explainer(trained, held_out=check_fit(trained, table))
         explainer.save(output)
     else:
         with _busy(f"Learning the density of {len(table)} rows"):
@@ -186,6 +190,7 @@ def fit(
         f"Learned {names} and the classes {quote(table.classes.tolist())} from {len(table)} rows: "
         f"{output}"
     )
+    _note(_on_held_out(explainer.held_out))
 
 
 @app.command(
@@ -418,13 +423,13 @@ def check(
             raise InvalidInput(f"'--plot' must end in .png, .svg or .pdf. Got '{plot.name}'.")
     explainer = load(model)
     column = explainer.density.target_ if target is None else target
-    columns = [*explainer.density.features_, column]
+    features = explainer.density.features_
     with _busy("Looking at the rows"):
-        held_out = _read_known(data, column, columns)
+        held_out = _read_known(data, column, features)
         result = explainer.check(held_out)
     typer.echo(result.numbers)
     if training is not None:
-        known = _read_known(training, column, columns)
+        known = _read_known(training, column, features)
         remembered = explainer.membership(known, held_out)
         typer.echo(f"membership AUC    {remembered:.3f} (0.5: none)")
         if remembered > REMEMBERED:
@@ -451,19 +456,19 @@ def _check_use(every: bool, single: dict[str, object], output: Path | None) -> N
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
 
 
-def _read_known(data: Path, target: str, columns: list[str]) -> Table:
+def _read_known(data: Path, target: str, features: Sequence[str]) -> Table:
     """Read the columns of a model, the class included; others are ignored."""
     from daace.data.catalog import read_frame
     from daace.data.table import Table
 
     frame = read_frame(data)
-    missing = [name for name in columns if name not in frame.columns]
+    missing = [name for name in (*features, target) if name not in frame.columns]
     if missing:
         raise InvalidInput(
             f"'{data}' must have every feature of the model, and the class. "
             f"Missing: {quote(missing)}."
         )
-    return Table.from_frame(frame[columns], target=target, name=data.stem)
+    return Table.from_frame(frame, target=target, features=features, name=data.stem)
 
 
 def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
@@ -537,6 +542,16 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
         f"Mean log p(x | class) of the {where} rows: {-loss:.6g}"
     )
     return density
+
+
+def _on_held_out(check: Check | None) -> str:
+    """Say what came out when the model was checked on rows that were held out."""
+    from daace.explain.held_out import find_weakness
+
+    if check is None:
+        return "Not checked on held-out rows: there are too few of them."
+    weak = find_weakness(check, classified=False)
+    return weak[0] if weak else f"Checked on {check.rows:,} held-out rows: no warnings."
 
 
 def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:

@@ -9,6 +9,13 @@ class InvalidInput(DaaceError, ValueError):
     """An argument or a table is not what was expected; the message says what to do."""
 
 
+class MissingFile(FileNotFoundError, DaaceError):
+    """A file that shall be read, or the folder of one that shall be written, is not there."""
+
+    def __str__(self) -> str:
+        return f"'{self.filename}' {self.strerror}"
+
+
 class NotFitted(DaaceError, AttributeError):
     """A density was used before `fit`."""
 

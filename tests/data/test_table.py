@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from daace.data.table import Standardizer, Table, label_array, numeric_matrix, quote
+from daace.data.classes import label_array
+from daace.data.table import Standardizer, Table, numeric_matrix, quote
 from daace.density.base import ConditionalDensity
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
@@ -94,11 +95,11 @@ def test_labels_stay_what_json_can_hold() -> None:
         (_frame(**{"class": ["n"] * 4}), "must have at least two classes. Got 'n' only."),
         (_frame(**{"class": ["n", None, "y", "y"]}), "must not have missing values. Got 1: drop"),
         (_frame().iloc[:0], "at least two classes. Got no rows only."),
-        (_frame()[["class"]], "at least one feature beside the target"),
+        (_frame()[["class"]], "at least one feature that varies. It has none."),
         (_frame().drop(columns="class"), "'target' must be a column of the frame: 'a', 'b'."),
         (
             pd.DataFrame({"a": np.arange(50.0), "class": np.arange(50)}),
-            "must be a class, not a measurement. Got 50 distinct values in 50 rows",
+            "must be a class, not a measurement. Got 50 distinct numbers in 50 rows",
         ),
         (
             _frame().set_axis(["a", "a", "class"], axis=1),
@@ -115,6 +116,39 @@ def test_what_cannot_be_a_table(frame: pd.DataFrame, message: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         Table.from_frame(frame, target="class")
     assert message in str(caught.value)
+
+
+def test_columns_that_do_not_vary_are_left_out_with_a_warning() -> None:
+    rows = pd.DataFrame({"c": [7, 7, 7], "a": [1.0, 2, 4], "t": list("xxx"), "e": [np.nan] * 3})
+    with pytest.warns(UserWarning, match="Left out of the model") as said:
+        table = Table.from_frame(
+            rows.assign(y=[0, 1, 1]), target="y", units={"c": "m", "a": "kg"}, name="n"
+        )
+    assert table.features == ("a",)
+    assert table.left_out == {
+        "c": "The values do not vary.",
+        "t": "The values do not vary.",
+        "e": "There are no values.",
+    }
+    assert (table.columns, table.units) == (("c", "a", "t", "e"), {"a": "kg"})
+    assert [str(warning.message) for warning in said] == [
+        "Left out of the model: 'c', 't'. The values do not vary.",
+        "Left out of the model: 'e'. There are no values.",
+    ]
+    assert table.take([0, 1]).left_out == table.select(["a"]).left_out == table.left_out
+
+
+def test_what_is_asked_for_is_not_left_out() -> None:
+    frame = pd.DataFrame({"c": [7, 7], "a": [1, 2], "other": ["x", "y"], "y": [0, 1]})
+    table = Table.from_frame(frame, target="y", features=["a", "c"])
+    assert (table.features, table.left_out) == (("a", "c"), {})
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_where_nothing_is_left_there_is_no_table() -> None:
+    frame = pd.DataFrame({"c": [7, 7], "t": ["x", "x"], "y": [0, 1]})
+    with pytest.raises(InvalidInput, match=r"that varies\. It has none beside 'c', 't'\.$"):
+        Table.from_frame(frame, target="y")
 
 
 def test_units_must_name_features() -> None:
@@ -208,15 +242,15 @@ COLUMNS: dict[str, Maker] = {
     "single": lambda rng, rows: rng.normal(size=rows).astype(np.float32),
     "copied": lambda rng, rows: np.random.default_rng(0).normal(size=rows),
     "doubled": lambda rng, rows: 2 * np.random.default_rng(0).normal(size=rows) - 1,
+    "constant": lambda rng, rows: np.full(rows, 7.0),
+    "denormal": lambda rng, rows: 1e-310 * rng.normal(size=rows),
     "spike": lambda rng, rows: (np.arange(rows) == 1).astype(float),
 }
 FLAWS: dict[str, Maker] = {
-    "constant": lambda rng, rows: np.full(rows, 7.0),
     "huge": lambda rng, rows: 1e200 * rng.normal(size=rows),
-    "denormal": lambda rng, rows: 1e-310 * rng.normal(size=rows),
     "missing": lambda rng, rows: np.where(np.arange(rows) == 1, np.nan, rng.normal(size=rows)),
     "infinite": lambda rng, rows: np.where(np.arange(rows) == 1, -np.inf, rng.normal(size=rows)),
-    "text": lambda rng, rows: rng.choice(["a", "b"], rows),
+    "text": lambda rng, rows: np.where(np.arange(rows) % 2, "a", "b"),
     "date": lambda rng, rows: pd.date_range("2020", periods=rows),
 }
 TARGETS: dict[str, Maker] = {
@@ -254,7 +288,7 @@ def _fit_or_error(
 ) -> ConditionalDensity | str:
     """Return the fitted density, or what `InvalidInput` said; nothing else may be raised."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Nearly no variance is left in")
+        warnings.filterwarnings("ignore", message="Nearly no variance is left in|Left out of")
         try:
             return density.fit(Table.from_frame(frame, target="target"))
         except InvalidInput as error:
@@ -280,11 +314,17 @@ def test_any_numbers_give_a_density_or_a_clear_error(
     frame = _random_frame(columns, target, rows, rng)
     fitted = _fit_or_error(density, frame)
     if isinstance(fitted, str):
-        reasons = ("at least two classes", "missing values", "not a measurement", "2 rows", "vary")
+        reasons = (
+            "at least two classes",
+            "missing values",
+            "not a measurement",
+            "2 rows",
+            "varies",
+        )
         assert any(reason in fitted for reason in reasons)
         return
     X = fitted.to_model(frame)
-    assert X.shape == (rows, len(columns))
+    assert X.shape == (rows, len(columns) - len(fitted.left_out_))
     assert np.isfinite(fitted.log_joint(X)).all()
     assert np.isfinite(fitted.log_joint_vjp(X, np.ones((rows, len(fitted.classes_))))).all()
     drawn, _ = fitted.sample(5, rng=rng)

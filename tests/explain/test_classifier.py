@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -218,6 +220,50 @@ def test_boosted_trees_of_other_packages_judge(package):
     e = explainer.explain(row, target="benign", min_posterior=0.6)
     assert e.found
     assert model.predict_proba(e.counterfactual.to_frame().T)[0, 0] >= 0.6
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_lightgbm_writes_names_with_spaces_otherwise(wrapped):
+    lightgbm = pytest.importorskip("lightgbm")
+    table = load_table("breast_cancer")
+    frame = table.to_frame()[list(table.features)]
+    model = lightgbm.LGBMClassifier(n_estimators=10, verbose=-1)
+    model = CalibratedClassifierCV(model, cv=2) if wrapped else model
+    model.fit(frame[frame.columns[::-1]], table.y)
+    assert "mean_radius" in model.feature_names_in_  # what it makes of 'mean radius'
+    explainer = Explainer(LinearGaussianNetwork().fit(table), classifier=model)
+    e = explainer.explain(frame.iloc[0], target="benign", min_posterior=0.6)
+    assert e.found
+    end = e.path.iloc[[-1]][frame.columns[::-1]]
+    assert model.predict_proba(end)[0, 0] == pytest.approx(e.posterior)
+
+
+def test_names_that_another_package_had_to_mend_are_recognised():
+    xgboost = pytest.importorskip("xgboost")  # refuses '[', ']' and '<' in names
+    names = ["size [mm]", "share <5%", "age"]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=names)
+    label = (frame["share <5%"] > 0).astype(int)
+    density = LinearGaussianNetwork().fit(Table.from_frame(frame.assign(y=label), target="y"))
+    model = xgboost.XGBClassifier(n_estimators=10).fit(
+        frame.rename(columns=lambda name: re.sub(r"[\[\]<]", "_", name))[
+            ["age", "share _5%", "size _mm_"]
+        ],
+        label,
+    )
+    judge = ClassifierPosterior(model, density)
+    X = density.to_model(frame)
+    assert (judge.log_posterior(X).argmax(axis=1) == label).mean() > 0.95
+
+
+def test_names_that_become_the_same_are_told_apart_by_nobody():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a b", "a_b"])
+    density = LinearGaussianNetwork().fit(
+        Table.from_frame(frame.assign(y=frame["a b"] > 0), target="y")
+    )
+    model = LogisticRegression().fit(frame.set_axis(["a-b", "a_b"], axis=1), frame["a b"] > 0)
+    with pytest.raises(InvalidInput, match=r"They differ in 'a b', 'a-b': fit both on the same"):
+        ClassifierPosterior(model, density)
 
 
 # What can go wrong ----------------------------------------------------------------------------

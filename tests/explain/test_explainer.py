@@ -7,56 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace import Constraints, GaussianMixture, KernelDensity, PathOptimizer, Table
-from daace.exceptions import InvalidInput, MissingDependency
+from daace import Constraints, GaussianMixture, KernelDensity, PathOptimizer
+from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
-from daace.explain.fitting import fit
 from daace.planners.base import Planner
-
-# fit ----------------------------------------------------------------------------------------------
-
-
-def test_fit_learns_a_density_by_name(cancer):
-    few = cancer.select(cancer.features[:3])
-    assert fit(few).density.kind == "linear-gaussian"
-    assert fit(few, density="kde").density.kind == "kde"
-
-
-def test_fit_fits_a_density_that_is_not_fitted(cancer):
-    few = cancer.select(cancer.features[:2])
-    density = KernelDensity(bandwidth=0.4)
-    assert fit(few, density=density).density is density
-    assert density.features_ == few.features
-
-
-def test_fit_takes_a_fitted_density_as_it_is(mixture, cancer):
-    table = Table.from_frame(
-        pd.DataFrame({"x2": [0.0, 1.0], "x1": [0.0, 1.0], "class": ["ill", "well"]}), target="class"
-    )
-    assert fit(table, density=mixture).density is mixture
-    with pytest.raises(InvalidInput, match="the features of the table"):
-        fit(cancer, density=mixture)
-
-
-@pytest.mark.parametrize("density", ["forest", 3, None])
-def test_fit_refuses_an_unknown_density(cancer, density):
-    with pytest.raises(InvalidInput, match="'density' must be one of 'linear-gaussian', 'kde'"):
-        fit(cancer, density=density)
-
-
-def test_fit_refuses_what_is_no_table(cancer, mixture):
-    for density in ("linear-gaussian", mixture):
-        with pytest.raises(InvalidInput, match=r"'table' must be a daace\.Table\. Got DataFrame"):
-            fit(cancer.to_frame(), density=density)
-
-
-def test_fit_says_what_realnvp_needs(cancer, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
-    with pytest.raises(
-        MissingDependency, match=r"RealNVP needs torch: pip install 'daace\[flow\]'"
-    ):
-        fit(cancer, density="realnvp")
-
 
 # Settings -----------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -209,6 +210,16 @@ def test_a_failed_write_leaves_the_old_file(model, small, monkeypatch):
     assert [p.name for p in model.parent.iterdir()] == ["model.daace"]
 
 
+def test_files_of_the_first_version_are_read():
+    explainer = load(Path(__file__).parent / "data" / "version_1.daace")
+    assert (explainer.penalty, explainer.constraints) == (2, Constraints(fixed=["sepal width"]))
+    assert explainer.held_out is None
+    assert (explainer.density.left_out_, explainer.density.columns_) == ({}, ())
+    e = explainer.explain([6.1, 2.9, 4.7, 1.4], target="virginica")
+    assert e.found
+    assert e.notes == ()
+
+
 # Hostile files ------------------------------------------------------------------------------------
 
 
@@ -281,8 +292,9 @@ def test_members_above_the_limit_are_not_read(model, monkeypatch):
     ("changes", "message"),
     [
         ({"format": "other"}, "is not a model file of daace"),
-        ({"format_version": 2}, "must be of format version 1. Got 2"),
-        ({"format_version": None}, "must be of format version 1"),
+        ({"format_version": 3}, "must be of format version 1 or 2. Got 3"),
+        ({"format_version": None}, "must be of format version 1 or 2"),
+        ({"format_version": True}, "must be of format version 1 or 2"),
         ({"kind": "os.system"}, "must hold one of 'linear-gaussian'"),
         ({"kind": ["kde"]}, "must hold one of 'linear-gaussian'"),
         ({"kind": "kde"}, "does not hold a usable kde density: 'bandwidth' is missing"),
@@ -290,10 +302,15 @@ def test_members_above_the_limit_are_not_read(model, monkeypatch):
         ({"features": []}, "must name distinct features"),
         ({"features": "abcd"}, "must name distinct features"),
         (
-            {"features": ["a", "b"], "units": {}, "nonnegative": []},
+            {"features": ["a", "b"], "units": {}, "nonnegative": [], "columns": []},
             "has shape (4,), not (2,)",
         ),
         ({"whole": ["x"]}, "must name its own features as 'whole'"),
+        ({"left_out": ["x"]}, "must say why columns are left out"),
+        ({"left_out": {"x": 1}}, "must say why columns are left out"),
+        ({"left_out": {"petal width": "Why."}}, "features and other columns, each once"),
+        ({"columns": ["petal width", "x"]}, "features and other columns, each once"),
+        ({"columns": "petal width"}, "features and other columns, each once"),
         ({"nonnegative": "petal"}, "must name its own features as 'nonnegative'"),
         ({"classes": ["a", "b"]}, "it gives no density for its features and classes"),
         ({"classes": [0, False, "x"]}, "must name distinct classes"),
@@ -329,6 +346,8 @@ def test_wrong_names_and_settings(model, changes, message):
         {"planner": {"vertices": [0, 1], "starts": 10**9}},
         {"planner": {"vertices": [0, 1], "starts": 2.5}},
         {"min_posterior": None},
+        {"held_out": 3},
+        {"held_out": {"rows": 10}},
     ],
 )
 def test_wrong_explainer_settings(model, changes):

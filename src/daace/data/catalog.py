@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from daace._files import check_exists
 from daace.data.table import Table, check_unique, quote
 from daace.exceptions import InvalidInput, MissingDependency
 
@@ -77,12 +78,14 @@ def read_frame(path: str | Path) -> pd.DataFrame:
     columns of text only empty fields, NaN and nan are: a class may be called None or NA.
 
     Raises:
-        InvalidInput: the file is missing, empty or of another kind, or its header is unclear.
+        MissingFile: there is no such file.
+        InvalidInput: it is empty or of another kind, or its header is unclear.
         MissingDependency: parquet without pyarrow.
     """
     path = Path(path)
+    check_exists(path)
     if not path.is_file():
-        raise InvalidInput(f"'{path}' must be an existing file. It is not there.")
+        raise InvalidInput(f"'{path}' must be a file. It is a folder.")
     suffix = path.suffix.lower()
     if suffix not in {".parquet", ".csv", ".tsv", ".txt", ".gz", ".bz2", ".zip"}:
         raise InvalidInput(f"'{path}' must end in .csv, .tsv or .parquet. Got '{path.suffix}'.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, Labels
+from daace.data.classes import read_classes
+from daace.data.constants import find_constants, is_constant
 from daace.exceptions import InvalidInput
 
 #: Larger numbers overflow when they are squared.
@@ -153,6 +156,13 @@ def check_unique(names: Sequence[str], *, what: str) -> None:
         )
 
 
+def _warn_of_left_out(left_out: Mapping[str, str]) -> None:
+    """Say which columns are left out, and why, those of one reason together."""
+    for reason in dict.fromkeys(left_out.values()):
+        names = [name for name in left_out if left_out[name] == reason]
+        warnings.warn(f"Left out of the model: {quote(names)}. {reason}", stacklevel=3)
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows in the user's units, with a class for each.
@@ -165,6 +175,10 @@ class Table:
         target: name of the class column.
         units: unit by feature name, where known.
         name: what the table is called.
+        left_out: columns that are not part of the model, and why, one sentence each. Rows may
+            have them or not.
+        columns: names of features and columns that are left out, in the order of the frame;
+            empty where that is the order of the features.
 
     Example:
         >>> import pandas as pd
@@ -180,6 +194,8 @@ class Table:
     target: str = "class"
     units: Mapping[str, str] = field(default_factory=dict)
     name: str = "table"
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def from_frame(
@@ -187,6 +203,7 @@ class Table:
         frame: object,
         *,
         target: str,
+        features: Sequence[str] | None = None,
         units: Mapping[str, str] | None = None,
         name: str = "table",
     ) -> Table:
@@ -198,12 +215,17 @@ class Table:
                 gaps; encode categories that have an order as numbers; drop the others, or make
                 one table for each of them.
             target: name of the class column.
+            features: columns to read, whatever they hold: those of a model, for rows to be
+                judged by it. When left out, all columns that vary.
             units: unit by feature name, where known.
             name: what the table is called.
 
         Raises:
             InvalidInput: the target is missing or has fewer than two classes, or the
                 features are not finite numbers with distinct names.
+
+        Warns:
+            UserWarning: columns are left out, see `left_out`.
         """
         frame = as_pandas(frame)
         if not isinstance(frame, pd.DataFrame):
@@ -218,33 +240,26 @@ class Table:
                 f"'target' must be a column of the frame: {quote(names)}. Got '{target}'."
             )
         frame = frame.set_axis(names, axis=1)
-        features = tuple(column for column in names if column != str(target))
+        y, classes = read_classes(frame[str(target)], target=str(target))
+        left_out: dict[str, str] = {}
+        if features is None:
+            columns = tuple(column for column in names if column != str(target))
+            left_out = find_constants(frame[list(columns)])
+            _warn_of_left_out(left_out)
+            features = [column for column in columns if column not in left_out]
+        else:
+            columns = features = tuple(features)
         if not features:
-            raise InvalidInput("'frame' must have at least one feature beside the target.")
-        labels = frame[str(target)]
-        missing = int(labels.isna().sum())
-        if missing:
-            raise InvalidInput(
-                f"The target '{target}' must not have missing values. Got {missing}: "
-                "drop these rows."
-            )
-        y = label_array(labels.to_numpy())
-        classes = np.unique(y)
-        if len(classes) < 2:
-            raise InvalidInput(
-                f"The target '{target}' must have at least two classes. "
-                f"Got {quote(classes) or 'no rows'} only."
-            )
-        if len(classes) > max(20, len(y) // 2):
-            raise InvalidInput(
-                f"The target '{target}' must be a class, not a measurement. Got {len(classes)} "
-                f"distinct values in {len(y)} rows: cut it into categories first."
-            )
-        unknown = sorted(set(units or {}) - set(features))
+            which = f"It has none beside {quote(left_out)}" if left_out else "It has none"
+            raise InvalidInput(f"'frame' must have at least one feature that varies. {which}.")
+        unknown = sorted(set(units or {}) - set(columns))
         if unknown:
             raise InvalidInput(f"'units' must name features of the frame. Got {quote(unknown)}.")
         X = numeric_matrix(frame[list(features)], what="'frame'")
-        return cls(X, y, features, classes, str(target), dict(units or {}), name)
+        known = {column: unit for column, unit in (units or {}).items() if column in features}
+        return cls(
+            X, y, tuple(features), classes, str(target), known, name, left_out, tuple(columns)
+        )
 
     def __len__(self) -> int:
         return len(self.X)
@@ -294,7 +309,9 @@ class Table:
             raise InvalidInput(f"'features' must be in the table. Got {quote(unknown)}.")
         columns = [self.features.index(name) for name in features]
         units = {name: self.units[name] for name in features if name in self.units}
-        return replace(self, X=self.X[:, columns], features=tuple(features), units=units)
+        return replace(
+            self, X=self.X[:, columns], features=tuple(features), units=units, columns=()
+        )
 
     def shuffle(self, *, rng: np.random.Generator) -> Table:
         """Return the rows in random order (the benchmark files are sorted by class)."""
@@ -307,18 +324,6 @@ class Table:
         order = rng.permutation(len(self))
         cut = len(self) - round(share * len(self))
         return self.take(order[:cut]), self.take(order[cut:])
-
-
-def label_array(values: np.ndarray | Sequence[object]) -> Labels:
-    """Return class labels as an array of strings, integers or booleans that JSON can hold."""
-    array = np.asarray(values)
-    if array.dtype.kind == "f" and np.all(np.abs(array) < 2**53) and np.all(array == array.round()):
-        return array.astype(np.int64)
-    if array.dtype.kind in "iu" and np.all(array <= np.iinfo(np.int64).max):
-        return array.astype(np.int64)
-    if array.dtype.kind in "bU":
-        return array
-    return np.array([str(value) for value in array])
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +351,7 @@ class Standardizer:
         """
         mean = X.mean(axis=0)
         scale = np.sqrt(((X - mean) ** 2).mean(axis=0))
-        constant = ~(scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0))
+        constant = is_constant(X)
         if constant.any():
             names = [name for name, flat in zip(features, constant, strict=True) if flat]
             raise InvalidInput(

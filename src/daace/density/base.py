@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from types import MappingProxyType
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -15,13 +16,13 @@ import pandas as pd
 
 from daace._checks import check_integer
 from daace._typing import FloatArray, IntArray, Labels
+from daace.data.classes import label_array
 from daace.data.table import (
     Standardizer,
     Table,
     as_pandas,
     check_table,
     check_unique,
-    label_array,
     numeric_matrix,
     quote,
 )
@@ -127,6 +128,9 @@ class ConditionalDensity(ABC):
         units_: unit by feature name, where known.
         whole_: features that were whole numbers in every row, with few values.
         nonnegative_: features that were in no row below 0.
+        left_out_: columns of the table that are not part of the model, and why.
+        columns_: the order of features and columns that are left out, in rows that are arrays
+            with both.
         standardizer_: map between user units and model space.
         draws_: `DrawStatistics`.
         resolution_: length, in model space, over which log p may change its course; infinite
@@ -143,6 +147,8 @@ class ConditionalDensity(ABC):
     units_: Mapping[str, str]
     whole_: tuple[str, ...] = ()
     nonnegative_: tuple[str, ...] = ()
+    left_out_: Mapping[str, str] = MappingProxyType({})
+    columns_: tuple[str, ...] = ()
     standardizer_: Standardizer
     draws_: DrawStatistics
     resolution_: float = np.inf
@@ -171,6 +177,17 @@ class ConditionalDensity(ABC):
     def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
         """Rebuild from `to_arrays`; raises `KeyError` or `ValueError` where they do not fit."""
         raise InvalidInput(f"A {cls.__name__} cannot be loaded: it has no 'from_arrays'.")
+
+    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
+        """Return a density like this one, and rows of the table it was fitted on but has not seen.
+
+        For a check of how good it is, as part of `daace.fit`; None where there are too few rows
+        for that, or another fit would take too long.
+
+        Args:
+            table: what this density was fitted on.
+        """
+        return None
 
     # What follows from it ---------------------------------------------------------------------
 
@@ -282,7 +299,8 @@ class ConditionalDensity(ABC):
     def to_model(self, rows: object) -> FloatArray:
         """Map rows in user units (frame, Series, dict or array) to model space, shape `(rows, n)`.
 
-        A frame's columns may stand in any order; the target column is ignored.
+        A frame's columns may stand in any order; the target and columns that were left out of
+        the model are ignored.
 
         Raises:
             InvalidInput: columns are missing, unknown or not finite numbers.
@@ -305,7 +323,8 @@ class ConditionalDensity(ABC):
         missing = [name for name in self.features_ if name not in names]
         if missing:
             raise InvalidInput(f"The row must have every feature. Missing: {quote(missing)}.")
-        extra = [name for name in names if name not in self.features_ and name != self.target_]
+        known = {*self.features_, *self.left_out_, self.target_}
+        extra = [name for name in names if name not in known]
         if extra:
             raise InvalidInput(
                 f"The row must have the features of the model only. Unknown: {quote(extra)}: "
@@ -395,6 +414,8 @@ class ConditionalDensity(ABC):
         self.units_ = dict(table.units)
         self.whole_ = table.whole
         self.nonnegative_ = table.nonnegative
+        self.left_out_ = dict(table.left_out)
+        self.columns_ = table.columns
         self.standardizer_ = standardizer
         self.__dict__.pop("_pools", None)
         return standardizer.transform(table.X), np.searchsorted(table.classes, table.y)
@@ -425,11 +446,12 @@ class ConditionalDensity(ABC):
                 "The row must be a Series, a dict, a DataFrame or an array of numbers. "
                 f"Got {type(rows).__name__}."
             ) from None
-        if array.ndim != 2 or array.shape[1] != len(self.features_):
-            raise InvalidInput(
-                f"The row must have {len(self.features_)} values. Got shape {np.shape(rows)}."
-            )
-        return pd.DataFrame(array, columns=list(self.features_))
+        for names in (self.features_, self.columns_):
+            if array.ndim == 2 and array.shape[1] == len(names):
+                return pd.DataFrame(array, columns=list(names))
+        raise InvalidInput(
+            f"The row must have {len(self.features_)} values. Got shape {np.shape(rows)}."
+        )
 
 
 def _in_two_passes(

@@ -11,6 +11,7 @@ from daace._checks import check_integer, check_number
 from daace._typing import FloatArray, Labels
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
+from daace.density.splits import split_for_check
 from daace.exceptions import InvalidInput
 
 #: Kernels evaluated at once: 4 MB stay in the cache levels that matter.
@@ -71,6 +72,13 @@ class KernelDensity(ConditionalDensity):
         self._keep(rows, np.log(counts / counts.sum()), h)
         self._describe_draws()
         return self
+
+    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
+        parts = split_for_check(table)
+        if parts is None:
+            return None
+        like = KernelDensity(bandwidth=self.bandwidth_, max_rows_per_class=self.max_rows_per_class)
+        return like.fit(parts[0]), parts[1]
 
     def _keep(self, rows: list[FloatArray], log_prior: FloatArray, h: float) -> None:
         self.rows_ = rows

@@ -19,6 +19,7 @@ from daace.density.base import (
     draw_classes,
 )
 from daace.density.gaussian import WhitenedGaussians
+from daace.density.splits import split_for_check
 from daace.density.structure import (
     VARIANCE_FLOOR,
     Structure,
@@ -110,6 +111,12 @@ class LinearGaussianNetwork(ConditionalDensity):
         structure = self._structure(arcs, "arcs")
         self._check_counts(structure, stats, "arcs")
         return self._learn(stats, structure)
+
+    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
+        parts = split_for_check(table)
+        if parts is None:
+            return None
+        return type(self)(**self.get_params()).fit(parts[0]), parts[1]
 
     def bic(self, table: Table) -> float:
         """Return the BIC of this graph on a table, in model space: higher is better."""

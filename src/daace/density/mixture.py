@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from daace._typing import FloatArray, Labels
-from daace.data.table import Standardizer, label_array
+from daace.data.classes import label_array
+from daace.data.table import Standardizer
 from daace.density.base import (
     ConditionalDensity,
     Pullback,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from daace._files import write_atomically
+from daace._files import check_exists, write_atomically
 from daace.density.realnvp import RealNVP
 from daace.density.tune import Tuning
 from daace.exceptions import InvalidInput
@@ -33,9 +33,11 @@ def read_settings(path: str | os.PathLike[str]) -> RealNVP:
     """Return an unfitted flow with the settings in a file.
 
     Raises:
-        InvalidInput: the file holds none, or wrong ones.
+        MissingFile: there is no such file.
+        InvalidInput: it holds none, or wrong ones.
         OSError: the file cannot be read.
     """
+    check_exists(path)
     data = Path(path).read_bytes()
     try:
         content = json.loads(data)

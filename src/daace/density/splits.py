@@ -13,17 +13,24 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import BoolArray, FloatArray, IntArray, Labels
+from daace.data.table import Table
 from daace.exceptions import InvalidInput
 
 #: Share of each class that early stopping holds out.
 VALIDATION = 0.1
 
+#: Share of each class that a fitted density is checked on; and with fewer rows, in all or of a
+#: class, there is no saying how good it is.
+CHECKED, FEWEST_CHECKED, FEWEST_OF_CLASS = 0.2, 50, 20
+
 #: With fewer rows of a class, hardly any is left to train on in each fold.
 FEWEST = 4
 
 
-def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArray:
-    """Return which rows are held out for validation: a tenth of each class, at random.
+def hold_out(
+    X: FloatArray, y: IntArray, *, rng: np.random.Generator, share: float = VALIDATION
+) -> BoolArray:
+    """Return which rows are held out for validation: a share of each class, at random.
 
     At least one row of a class, unless it is all there is of the class.
 
@@ -37,7 +44,7 @@ def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArr
         members, sets = _shuffled(X, y == k, rng)
         if len(members) == 1:
             continue
-        room = max(1, int(VALIDATION * len(members)))
+        room = max(1, int(share * len(members)))
         if np.bincount(sets).min() > room:  # rows that common are no copies either
             sets = np.arange(len(members))
         taken = []
@@ -49,6 +56,25 @@ def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArr
                 break
         held_out[members[np.isin(sets, taken)]] = True
     return held_out
+
+
+def split_for_check(table: Table) -> tuple[Table, Table] | None:
+    """Return four fifths of the rows to fit and the others to check by; None if they are few.
+
+    The parts do not depend on the order of the rows.
+
+    Example:
+        >>> from daace.data.catalog import load_table
+        >>> [len(part) for part in split_for_check(load_table("iris"))]
+        [120, 30]
+    """
+    counts = [int((table.y == label).sum()) for label in table.classes]
+    if len(table) < FEWEST_CHECKED or min(counts) < FEWEST_OF_CLASS:
+        return None
+    y = np.searchsorted(table.classes, table.y)
+    order = np.lexsort((y, *table.X.T))
+    held_out = hold_out(table.X[order], y[order], rng=np.random.default_rng(0), share=CHECKED)
+    return table.take(order[~held_out]), table.take(order[held_out])
 
 
 def spread_folds(X: FloatArray, y: Labels, folds: int, *, rng: np.random.Generator) -> IntArray:

@@ -131,7 +131,10 @@ class Counties:
         """
         columns = self.indices.rename(columns=index_name)
         frame = pd.concat([columns, self.transformed, self.category.rename(TARGET)], axis=1)
-        whole = Table.from_frame(frame.reset_index(drop=True), target=TARGET, name="EQI")
+        features = [name for name in frame.columns if name != TARGET]
+        whole = Table.from_frame(
+            frame.reset_index(drop=True), target=TARGET, features=features, name="EQI"
+        )
         kept = set(preprocess(whole, max_share=MAX_SHARE).features)
         return whole.select([f for f in whole.features if f in kept or f in INDICES])
 

@@ -15,10 +15,12 @@ from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.classifier import judge_starts
 from daace.explain.explanation import Explanation
+from daace.explain.held_out import find_weakness
 from daace.explain.inquiry import Inquiry
 from daace.explain.merging import merge_steps
 from daace.explain.provenance import Provenance
 from daace.explain.question import Chunk, Question, check_seed
+from daace.explain.trust import Check
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
@@ -49,6 +51,10 @@ def check_settings(explainer: Explainer) -> None:
     rules.check_features(explainer.density.features_)
     Landscape(explainer.density, penalty=explainer.penalty, scale=explainer.scale)
     Goal(None, plausibility=explainer.plausibility, min_posterior=explainer.min_posterior)
+    if not (explainer.held_out is None or isinstance(explainer.held_out, Check)):
+        raise InvalidInput(
+            f"'held_out' must be a daace.Check. Got {type(explainer.held_out).__name__}."
+        )
     if explainer.classifier_budget is not None:
         check_integer("classifier_budget", explainer.classifier_budget, at_least=1)
     if explainer.classifier is None and explainer.classifier_grad is not None:
@@ -86,7 +92,9 @@ class Asked:
             classifier=explainer.classifier,
             seed=self.rows.seed,
         )
-        return Explanation.of(problem, plan, provenance=source, explainer=explainer)
+        found = Explanation.of(problem, plan, provenance=source, explainer=explainer)
+        weak = find_weakness(explainer.held_out, classified=explainer.classifier is not None)
+        return replace(found, notes=(*found.notes, *weak))
 
 
 def ask(

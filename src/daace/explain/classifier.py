@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 from weakref import ref
@@ -10,8 +10,9 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from daace._typing import FloatArray, Labels
-from daace.data.table import label_array, quote
+from daace._typing import FloatArray, IntArray, Labels
+from daace.data.classes import label_array
+from daace.data.table import quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.torch_module import TorchModule, is_torch_module
@@ -93,7 +94,7 @@ class ClassifierPosterior:
             names is None and hasattr(owner, "n_features_in_")
         )
         self._names = tuple(density.features_ if names is None else names)
-        self._place = pd.Index(density.features_).get_indexer(pd.Index(self._names))
+        self._place = _match(self._names, density.features_)
         self._whole = np.flatnonzero([name in whole for name in density.features_])
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._try()
@@ -367,7 +368,7 @@ def _column_names(owner: Any, density: ConditionalDensity) -> list[str] | None:
     """Return the columns that an estimator was fitted on, in its order; None if it has no names."""
     features = density.features_
     names = getattr(owner, "feature_names_in_", None)
-    if names is not None and sorted(map(str, names)) != sorted(features):
+    if names is not None and sorted(_match(map(str, names), features)) != [*range(len(features))]:
         others = sorted({str(name) for name in names} ^ set(features))
         raise InvalidInput(
             f"'classifier' must have the density's columns. They differ in {quote(others)}: fit "
@@ -375,10 +376,31 @@ def _column_names(owner: Any, density: ConditionalDensity) -> list[str] | None:
         )
     width = getattr(owner, "n_features_in_", len(features))
     if width != len(features):
+        left_out = density.left_out_
+        why = f": the density leaves out {quote(left_out)}, fit it without" if left_out else ""
         raise InvalidInput(
-            f"'classifier' must have the density's {len(features)} columns. Got {width}."
+            f"'classifier' must have the density's {len(features)} columns. Got {width}{why}."
         )
     return None if names is None else [str(name) for name in names]
+
+
+def _match(names: Iterable[str], features: Sequence[str]) -> IntArray:
+    """Return the position of each name among the features, -1 where it is not among them.
+
+    LightGBM turns spaces into underscores, and what it and xgboost refuse in names is renamed by
+    their users: names that differ in such characters only are taken for the same.
+
+    Example:
+        >>> _match(["b", "mean_size"], ["mean size", "b"]).tolist()
+        [1, 0]
+    """
+    wanted, known = pd.Index(names), pd.Index(features)
+    if set(wanted) != set(known):
+        wanted, known = (index.str.replace(r"\W", "_", regex=True) for index in (wanted, known))
+    if not known.is_unique:
+        return np.full(len(wanted), -1, dtype=np.intp)
+    place: IntArray = known.get_indexer(wanted)
+    return place
 
 
 def _in_short(error: Exception) -> str:

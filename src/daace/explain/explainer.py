@@ -62,6 +62,8 @@ class Explainer:
         classifier_budget: rows that the classifier may be asked about in the search for each
             explanation; and as many draws of the density, once for each class. When it is spent,
             the answer is the best way found until then.
+        held_out: how the density does on rows that were held out when it was fitted, as
+            `daace.fit` finds it; where it does badly, every explanation has a note on it.
 
     Example:
         >>> from daace import GaussianMixture
@@ -81,6 +83,7 @@ class Explainer:
     classifier: Any = None
     classifier_grad: Callable[[Any], Any] | None = None
     classifier_budget: int | None = None
+    held_out: Check | None = None
 
     def __post_init__(self) -> None:
         check_settings(self)

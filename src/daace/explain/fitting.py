@@ -3,39 +3,95 @@
 from __future__ import annotations
 
 from daace._checks import check_choice
-from daace.data.table import Table, check_table, quote
+from daace.data.arguments import read_table
+from daace.data.table import Table, quote
 from daace.density.base import ConditionalDensity
 from daace.density.realnvp import RealNVP
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
+from daace.explain.held_out import check_fit
 from daace.explain.registry import LEARNED, density_class
 
 
 def fit(
-    table: Table,
-    density: str | ConditionalDensity = "linear-gaussian",
+    table: object,
+    y: object = None,
     *,
+    target: object = None,
+    density: str | ConditionalDensity | None = None,
     progress: bool = False,
 ) -> Explainer:
     """Learn the density of a table and return an explainer with the default settings.
 
+    Rows and classes come in one of three ways: `fit(table)` with a `daace.Table`, `fit(frame,
+    target="class")`, or `fit(X, y)`. Columns that do not vary are left out of the model, with a
+    warning; rows to be explained may have them or not.
+
+    How good the density is, is checked on a fifth of the rows, by one that is fitted on the
+    others (a flow: on those that early stopping holds out): `explainer.held_out`, None if there
+    are too few. Where it is weak, every explanation says so in its notes.
+
     Args:
-        table: rows with their class.
-        density: 'linear-gaussian', 'kde', 'realnvp', or a density of your own; one that is
-            fitted already is used as it is. Settings are those of the density:
+        table: rows with their class: a `Table`; or a frame of pandas, polars or pyarrow; or, with
+            `y`, an array.
+        y: the class of each row, as an array, Series or list. What is a density, or the name of
+            one, is taken for `density`: `fit(table, "kde")`.
+        target: name of the frame's column that holds the class.
+        density: 'linear-gaussian' (when left out), 'kde', 'realnvp', or a density of your own;
+            one that is fitted already is used as it is. Settings are those of the density:
             `fit(table, daace.RealNVP(epochs=100))`.
         progress: show a bar while a flow is trained, on stderr.
 
     Raises:
-        InvalidInput: the density is unknown, or fitted on other columns.
+        InvalidInput: the density is unknown, or fitted on other columns; or the rows or classes
+            are not what was expected.
         MissingDependency: the density needs a package that is not installed.
 
     Example:
         >>> from daace import load_table
         >>> fit(load_table("iris")).density.kind
         'linear-gaussian'
+        >>> fit(load_table("iris").to_frame(), target="class", density="kde").density.kind
+        'kde'
     """
-    check_table(table)
+    if isinstance(y, str | ConditionalDensity):
+        density, y = _choose_density(table, y, density), None
+    learner = _unfitted(density)
+    rows = read_table(table, y, target=target)
+    if hasattr(learner, "standardizer_"):
+        if set(learner.features_) != set(rows.features):
+            others = sorted(set(learner.features_) ^ set(rows.features))
+            raise InvalidInput(
+                f"'density' must have the features of the table. They differ in {quote(others)}."
+            )
+        return Explainer(learner)
+    if not hasattr(learner, "fit"):
+        raise InvalidInput(
+            f"'density' must have a method 'fit'. {type(learner).__name__} has none."
+        )
+    shown = {"progress": True} if progress and isinstance(learner, RealNVP) else {}
+    fitted = learner.fit(rows, **shown)
+    return Explainer(fitted, held_out=check_fit(fitted, rows))
+
+
+def _choose_density(
+    table: object, second: str | ConditionalDensity, density: str | ConditionalDensity | None
+) -> str | ConditionalDensity:
+    """Return the density that was given as the second argument."""
+    if density is not None:
+        raise InvalidInput("'density' must be given once. Got it as second argument, too.")
+    if isinstance(second, str) and second not in LEARNED and not isinstance(table, Table):
+        raise InvalidInput(
+            f"The second argument must be the class of each row, or a density. Got '{second}': "
+            f"if it is the column of the classes, pass target='{second}'."
+        )
+    return second
+
+
+def _unfitted(density: str | ConditionalDensity | None) -> ConditionalDensity:
+    """Return the density that is meant, fitted or not."""
+    if density is None:
+        density = LEARNED[0]
     if isinstance(density, str):
         check_choice("density", density, LEARNED)
         density = density_class(density)()
@@ -44,16 +100,4 @@ def fit(
             f"'density' must be one of {quote(LEARNED)} or a ConditionalDensity. "
             f"Got {type(density).__name__}."
         )
-    if hasattr(density, "standardizer_"):
-        if set(density.features_) != set(table.features):
-            others = sorted(set(density.features_) ^ set(table.features))
-            raise InvalidInput(
-                f"'density' must have the features of the table. They differ in {quote(others)}."
-            )
-        return Explainer(density)
-    if not hasattr(density, "fit"):
-        raise InvalidInput(
-            f"'density' must have a method 'fit'. {type(density).__name__} has none."
-        )
-    shown = {"progress": True} if progress and isinstance(density, RealNVP) else {}
-    return Explainer(density.fit(table, **shown))
+    return density

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from daace.exceptions import DaaceError, ModelFileError
+from daace.explain.held_out import from_record, to_record
 from daace.explain.persistence import read_model, reason, write_model
 from daace.explain.provenance import name_of
 from daace.landscape.constraints import Constraints
@@ -37,6 +38,7 @@ def load(
 
     Raises:
         ModelFileError: the file is damaged, hostile, or of another version.
+        MissingFile: there is no such file.
     """
     from daace.explain.explainer import Explainer
 
@@ -56,6 +58,7 @@ def load(
             plausibility=plausibility,
             min_posterior=min_posterior,
             constraints=None if rules is None else Constraints(**rules),
+            held_out=from_record(settings.get("held_out"), density.kind),
         )
     except (DaaceError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"'{path}' holds wrong settings: {reason(error)}.") from None
@@ -107,5 +110,6 @@ def save(explainer: Explainer, path: str | os.PathLike[str], *, include_rows: bo
         "constraints": None if rules is None else asdict(rules),
         "planner": None if kept is None else {**asdict(kept), "vertices": kept.tried},
         "classifier": None if judge is None else name_of(judge),
+        "held_out": to_record(explainer.held_out),
     }
     write_model(path, explainer.density, settings, include_rows=include_rows)

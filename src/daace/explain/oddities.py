@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: Part of a unit by which a number may miss a whole one: rounding, no more.
 ROUNDING = 1e-9
 
+#: Beginning of the note that a model did badly on rows that were held out when it was fitted.
+WEAK = "The model is weak on "
+
 #: In the note on a row whose class the model denies.
 DENIED = "the model takes it for "
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from daace._files import write_atomically
+from daace._files import check_exists, write_atomically
 from daace._typing import FloatArray
 from daace.data.table import LARGEST, Standardizer, quote
 from daace.density.base import DRAWS_SEED, ConditionalDensity, DrawStatistics, log_sum_exp
@@ -23,7 +23,10 @@ from daace.explain.encoding import dump_json, load_json
 from daace.explain.registry import DENSITIES, density_class
 
 FORMAT = "daace-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+
+#: Versions that can be read; in the first nothing was known of rows that were held out.
+READABLE = (1, 2)
 
 META, ARRAYS = "meta.json", "arrays.safetensors"
 
@@ -84,6 +87,8 @@ def write_model(
         "units": density.units_,
         "whole": density.whole_,
         "nonnegative": density.nonnegative_,
+        "left_out": density.left_out_,
+        "columns": density.columns_,
         "target": density.target_,
         "classes": density.classes_,
         "density": learned,
@@ -105,9 +110,11 @@ def read_model(path: str | os.PathLike[str]) -> tuple[ConditionalDensity, dict[s
 
     Raises:
         ModelFileError: the file is damaged, hostile, or of another version.
-        OSError: the file cannot be opened.
+        MissingFile: there is no such file.
+        OSError: it cannot be opened.
     """
     file = Path(path)
+    check_exists(file)
     members = _read_members(file)
     meta = _read_meta(file, members[META])
     arrays = _read_arrays(file, members[ARRAYS])
@@ -174,10 +181,11 @@ def _read_meta(file: Path, data: bytes) -> dict[str, Any]:
         raise ModelFileError(f"'{META}' in '{file}' is not JSON: {error}.") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise ModelFileError(f"'{file}' is not a model file of daace.")
-    if meta.get("format_version") != FORMAT_VERSION:
+    version = meta.get("format_version")
+    if type(version) is not int or version not in READABLE:
         raise ModelFileError(
-            f"'{file}' must be of format version {FORMAT_VERSION}. Got "
-            f"{meta.get('format_version')!r}, written by daace {meta.get('package_version')}: "
+            f"'{file}' must be of format version {' or '.join(map(str, READABLE))}. Got "
+            f"{version!r}, written by daace {meta.get('package_version')}: "
             "use that version, or fit and save again."
         )
     if not (isinstance(meta.get("kind"), str) and meta["kind"] in DENSITIES):
@@ -197,6 +205,14 @@ def _read_meta(file: Path, data: bytes) -> dict[str, Any]:
         names = meta.setdefault(key, [])
         if not (names == [] or (_distinct(names, str) and set(names) <= set(features))):
             raise ModelFileError(f"'{file}' must name its own features as '{key}'.")
+    left_out, columns = meta.setdefault("left_out", {}), meta.setdefault("columns", [])
+    if not (isinstance(left_out, dict) and all(isinstance(why, str) for why in left_out.values())):
+        raise ModelFileError(f"'{file}' must say why columns are left out.")
+    known = {*features, *left_out}
+    if len(known) < len(features) + len(left_out) or not (
+        columns == [] or (_distinct(columns, str) and set(features) <= set(columns) <= known)
+    ):
+        raise ModelFileError(f"'{file}' must name features and other columns, each once.")
     if not isinstance(meta.get("target"), str) or meta["target"] in features:
         raise ModelFileError(f"'{file}' must name its target, which is no feature.")
     if not (isinstance(meta.get("density"), dict) and isinstance(meta.get("explainer"), dict)):
@@ -278,6 +294,7 @@ def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
     density.target_ = meta["target"]
     density.units_ = dict(meta["units"])
     density.whole_, density.nonnegative_ = tuple(meta["whole"]), tuple(meta["nonnegative"])
+    density.left_out_, density.columns_ = dict(meta["left_out"]), tuple(meta["columns"])
     density.standardizer_ = standardizer
     density.draws_ = draws
     _try(density)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from daace.exceptions import DaaceError
+
 #: How messages of the package begin, and how they begin in a shell.
 ARGUMENTS = {
     "'frame' must": "The table must",
@@ -37,9 +39,10 @@ ARGUMENTS = {
 REMEDIES = {
     r", for example with frame\.dropna\(\), or fill them, for example with "
     r"frame\.fillna\(frame\.median\(numeric_only=True\)\)": " or fill them",
-    r"drop them, for example with daace\.preprocess\(table\)": "pass --drop with each",
     r", for example with frame\['.*'\]\.map\(.*\), and drop the others, for example with "
     r"frame\.drop\(columns=.*\)": ", and leave the others out with --drop",
+    r", for example with pandas\.qcut\(.*\), or, if the numbers are names of classes, convert them "
+    r"with astype\(str\)": " first, or, if the numbers are names of classes, write them as text",
     r"convert them, for example with .*": "write plain numbers, or leave them out with --drop.",
 }
 
@@ -55,7 +58,8 @@ OPTIONS = {
 
 def sentence(error: Exception) -> str:
     """Return what went wrong in one line, in the words of a shell."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
+    known = isinstance(error, DaaceError)
+    if isinstance(error, OSError) and error.strerror and error.filename and not known:
         return f"'{error.filename}': {error.strerror}."
     text = one_line(error)
     for python, shell in ARGUMENTS.items():

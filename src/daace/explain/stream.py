@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice
-from daace._files import check_writable
+from daace._files import check_exists, check_writable
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.table import quote
@@ -155,10 +155,12 @@ def read_blocks(source: Path, density: ConditionalDensity) -> Generator[pd.DataF
     The features, and the class where the file has it.
 
     Raises:
-        InvalidInput: the file is missing, of another kind, or lacks a feature.
+        MissingFile: there is no such file.
+        InvalidInput: it is of another kind, or lacks a feature.
     """
+    check_exists(source)
     if not source.is_file():
-        raise InvalidInput(f"'{source}' must be an existing file. It is not there.")
+        raise InvalidInput(f"'{source}' must be a file. It is a folder.")
     suffix = source.suffix.lower()
     if suffix not in (".csv", ".tsv", ".parquet"):
         raise InvalidInput(f"'{source}' must end in .csv, .tsv or .parquet. Got '{suffix}'.")

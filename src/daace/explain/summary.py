@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from daace.explain.oddities import DENIED
+from daace.explain.oddities import DENIED, WEAK
 from daace.planners.base import CUT_SHORT
 
 
@@ -22,6 +23,7 @@ class Summary:
         cost, steps: mean over the rows for which a way was found; missing if there is none.
         cut_off: rows whose way is the best that was found until the time limit was over.
         denied: rows with a way that give another class than the model takes them for.
+        weak: what is wrong with the model, in a sentence; empty if nothing is known to be.
 
     Example:
         >>> print(Summary(rows=3, statuses={"found": 2, "timeout": 1}, cost=1.5, steps=2.0))
@@ -34,6 +36,7 @@ class Summary:
     steps: float
     cut_off: int = 0
     denied: int = 0
+    weak: str = ""
 
     @classmethod
     def of(cls, frame: pd.DataFrame, features: Sequence[str] = ()) -> Summary:
@@ -57,7 +60,7 @@ class Summary:
             text += f"; {self.denied} of them the model takes for another class than they give"
         if self.statuses.get("found", 0):
             text += f"; mean cost {self.cost:.3g}, mean number of steps {self.steps:.1f}"
-        return f"{text}."
+        return f"{text}. {self.weak}".rstrip()
 
 
 class Tally:
@@ -71,6 +74,7 @@ class Tally:
         self._statuses: Counter[str] = Counter()
         self._cost = self._steps = 0.0
         self._cut_off = self._denied = 0
+        self._weak = ""
 
     def add(self, frame: pd.DataFrame) -> None:
         """Count the rows of a frame as `Batch.to_frame` makes them."""
@@ -82,6 +86,9 @@ class Tally:
         notes = [str(note) for note in frame[self._names["notes"]]]
         self._cut_off += sum(CUT_SHORT in note for note in notes)
         self._denied += sum(DENIED in note for note in notes)
+        if not self._weak:
+            weak = (re.search(f"{WEAK}[^.]*\\.", note) for note in notes)
+            self._weak = next((sentence.group() for sentence in weak if sentence), "")
 
     def summary(self) -> Summary:
         """Return the summary of what was counted."""
@@ -93,4 +100,5 @@ class Tally:
             steps=self._steps / moved if moved else float("nan"),
             cut_off=self._cut_off,
             denied=self._denied,
+            weak=self._weak,
         )

@@ -47,6 +47,7 @@ class Check:
         accuracy: how often the most probable class is the class.
         brier: mean squared error of the probabilities, summed over classes.
         brier_baseline: that of the classes' shares, whatever the row.
+        brier_error: standard error of the difference of these two.
         calibration_error: mean difference between confidence and accuracy (ECE).
         reliability: rows, confidence and accuracy of groups of equal size.
         warnings: what is wrong, one sentence each; none if the density can be trusted.
@@ -67,6 +68,7 @@ class Check:
     accuracy: float
     brier: float
     brier_baseline: float
+    brier_error: float
     calibration_error: float
     reliability: pd.DataFrame
     warnings: tuple[str, ...]
@@ -128,11 +130,11 @@ def check_density(density: ConditionalDensity, table: object, judge: Posterior |
     percentiles = np.array([draws.percentile(value) for value in log_prob])
     shares = np.exp((judge or density).log_posterior(X))
     truth = labels[:, None] == np.arange(len(density.classes_))
-    frequency = truth.mean(axis=0)
+    errors = ((shares - truth) ** 2).sum(axis=1)
+    baselines = ((truth.mean(axis=0) - truth) ** 2).sum(axis=1)
     bins = reliability(shares, truth)
     gap = (bins["confidence"] - bins["accuracy"]).abs()
-    brier = float(((shares - truth) ** 2).sum(axis=1).mean())
-    baseline = float(((frequency - truth) ** 2).sum(axis=1).mean())
+    brier, baseline = float(errors.mean()), float(baselines.mean())
     rare = float((percentiles < RAREST).mean())
     error = float((gap * bins["rows"]).sum() / len(X))
     return Check(
@@ -145,9 +147,10 @@ def check_density(density: ConditionalDensity, table: object, judge: Posterior |
         accuracy=float(truth[np.arange(len(X)), shares.argmax(axis=1)].mean()),
         brier=brier,
         brier_baseline=baseline,
+        brier_error=float((errors - baselines).std() / np.sqrt(len(X))),
         calibration_error=error,
         reliability=bins,
-        warnings=tuple(_warnings(density.kind, rare, brier, baseline, error)),
+        warnings=find_warnings(density.kind, rare, brier, baseline, error),
     )
 
 
@@ -192,7 +195,7 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
         raise InvalidInput(f"'{name}' must have every feature. Missing: {quote(missing)}.")
     if len(frame) == 0:
         raise InvalidInput(f"'{name}' must have rows. It has none.")
-    return Table.from_frame(frame[[*density.features_, density.target_]], target=density.target_)
+    return Table.from_frame(frame, target=density.target_, features=density.features_)
 
 
 def model_rows(
@@ -202,6 +205,12 @@ def model_rows(
     table = as_table(density, rows, name=name)
     if len(table) == 0:
         raise InvalidInput(f"'{name}' must have rows. It has none.")
+    lost = [feature for feature in density.features_ if feature in table.left_out]
+    if lost:
+        raise InvalidInput(
+            f"'{name}' must have every feature. It leaves out {quote(lost)}: pass the frame, "
+            "or make the table with Table.from_frame(..., features=explainer.density.features_)."
+        )
     X = density.to_model(pd.DataFrame(table.X, columns=list(table.features)))
     place = {str(label): k for k, label in enumerate(density.classes_)}
     unknown = sorted({str(label) for label in table.y} - set(place))
@@ -231,7 +240,10 @@ def reliability(shares: FloatArray, truth: BoolArray) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rows", "confidence", "accuracy"])
 
 
-def _warnings(kind: str, rare: float, brier: float, baseline: float, error: float) -> list[str]:
+def find_warnings(
+    kind: str, rare: float, brier: float, baseline: float, error: float
+) -> tuple[str, ...]:
+    """Return what is wrong with a density of this kind, one sentence each."""
     found = []
     others = " or ".join(f"'{name}'" for name in LEARNED if name != kind)
     if rare > TOO_MANY_RARE:
@@ -250,7 +262,7 @@ def _warnings(kind: str, rare: float, brier: float, baseline: float, error: floa
             f"The probabilities are off by {100 * error:.0f}% on average: ask for a larger "
             "'min_posterior', or pass a calibrated classifier."
         )
-    return found
+    return tuple(found)
 
 
 # What a density remembers -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from daace.data.table import quote
+from daace.explain.oddities import WEAK
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -61,13 +62,14 @@ def advice(e: Explanation) -> list[str]:
     else:
         plausible = f"plausibility {exact(asked.plausibility)}"
     lines = [f"Asked for: {plausible} and min_posterior {exact(asked.min_posterior)}."]
-    if e.status == "timeout" and not e.notes:
+    said = [note for note in e.notes if not note.startswith(WEAK)]  # that is no reason
+    if e.status == "timeout" and not said:
         lines.append("The time limit was over before a path was found: raise 'time_limit'.")
     lines += e.notes
     options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
-    if any(asked.constraints.values()) and not e.notes:
+    if any(asked.constraints.values()) and not said:
         options.append("loosen the constraints")
-    if not e.relax and not e.notes:
+    if not e.relax and not said:
         options.insert(0, "lower both thresholds")
     if options and (e.status == "goal_unreachable" or e.relax):
         lines.append(f"To find a path, {', or '.join(options)}.")
