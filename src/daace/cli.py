@@ -453,7 +453,7 @@ def _check_use(every: bool, single: dict[str, object], output: Path | None) -> N
 
 def _read_known(data: Path, target: str, columns: list[str]) -> Table:
     """Read the columns of a model, the class included; others are ignored."""
-    from daace.data.catalog import read_frame
+    from daace.data.files import read_frame
     from daace.data.table import Table
 
     frame = read_frame(data)
@@ -467,7 +467,7 @@ def _read_known(data: Path, target: str, columns: list[str]) -> Table:
 
 
 def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
-    from daace.data.catalog import read_frame
+    from daace.data.files import read_frame
     from daace.data.table import Table
 
     frame = read_frame(data)
@@ -540,7 +540,7 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
 
 
 def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
-    from daace.data.catalog import read_frame
+    from daace.data.files import read_frame
     from daace.explain.stream import model_columns
 
     frame = read_frame(data)

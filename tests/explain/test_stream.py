@@ -227,6 +227,16 @@ def test_all_rows_that_break_a_constraint_are_told_before_the_work_begins(simple
     assert bound.explain_file(table, out, target="well").rows == 1497
 
 
+@pytest.mark.parametrize("suffix", [".csv.gz", ".tsv.bz2", ".csv.zip", ".csv.xz"])
+def test_compressed_files_are_explained_like_plain_ones(simple, tmp_path, suffix):
+    rows = pd.DataFrame({"x2": [0.0, 1.0], "x1": [0.0, 0.5]})
+    rows.to_csv(tmp_path / "d.csv", index=False)
+    rows.to_csv(tmp_path / f"d{suffix}", index=False, sep="\t" if "tsv" in suffix else ",")
+    for source, output in (("d.csv", "a.csv"), (f"d{suffix}", "b.csv")):
+        simple.explain_file(tmp_path / source, tmp_path / output, target="well")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("source", "output", "message"),
     [
@@ -235,6 +245,10 @@ def test_all_rows_that_break_a_constraint_are_told_before_the_work_begins(simple
         ("data.txt", "a.csv", "must end in .csv, .tsv or .parquet. Got '.txt'"),
         ("other.csv", "a.csv", "must have every feature of the model. Missing: 'x2'"),
         ("empty.csv", "a.csv", "could not be read as a table"),
+        ("r.csv", "a.csv", "Its header has 2 names, its rows have more fields"),
+        ("long.csv", "a.csv", "row 1, counted from 0, has 3 fields"),
+        ("short.csv", "a.csv", "row 1, counted from 0, has 1 fields"),
+        ("twice.csv", "a.csv", "must have distinct column names. Got 'x1' more than once"),
     ],
 )
 def test_wrong_files_are_refused(simple, table, source, output, message):
@@ -242,6 +256,10 @@ def test_wrong_files_are_refused(simple, table, source, output, message):
     (folder / "data.txt").write_text("x1,x2\n0,0\n")
     (folder / "other.csv").write_text("x1\n0\n")
     (folder / "empty.csv").write_text("")
+    (folder / "r.csv").write_text('"x1","x2"\n"1",0,0\n"2",1,0\n')  # as R's write.table has it
+    (folder / "long.csv").write_text("x1,x2\n0,0\n0,0,7\n")
+    (folder / "short.csv").write_text("x1,x2\n0,0\n0\n")
+    (folder / "twice.csv").write_text("x1,x2,x1\n0,0,1\n")
     with pytest.raises(InvalidInput, match=message):
         simple.explain_file(folder / source, folder / output, target="well")
     assert not list(folder.glob("*.part"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,10 @@ from daace._checks import check_choice
 from daace._files import check_writable
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
+from daace.data.files import import_parquet, open_table
 from daace.data.table import quote
 from daace.density.base import ConditionalDensity
-from daace.exceptions import InvalidInput, MissingDependency
+from daace.exceptions import InvalidInput
 from daace.explain.batch import BLOCK, Batch, excluded_rows, refuse_excluded, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
@@ -59,16 +60,19 @@ def explain_file(
     explainer.explain_values(nobody, target=target, time_limit=time_limit, seed=seed)
     if target is not None:
         explainer.density.class_index(target)
-    if ".parquet" in (source.suffix.lower(), output.suffix.lower()):
-        _parquet()
+    if output.suffix.lower() == ".parquet":
+        import_parquet()
     check_writable(output, source)
     features = explainer.density.features_
     whole = output.suffix.lower() == ".jsonl"
-    _check_rows(explainer, source)
+    table = open_table(source)
+    known = model_columns(source, table.columns, explainer.density)
+    with closing(table.blocks(BLOCK, columns=known)) as blocks:
+        _check_rows(explainer, source, blocks)
     asked = _fingerprint(explainer, source, target, seed, whole)
     part = Path(f"{output}.part")
     with (
-        closing(read_blocks(source, explainer.density)) as blocks,
+        closing(table.blocks(BLOCK, columns=known)) as blocks,
         Journal(part, asked, resume=resume) as journal,
     ):
         with Bar("Explaining", None, done=journal.rows, shown=progress) as bar:
@@ -99,14 +103,13 @@ def explain_file(
     return summary
 
 
-def _check_rows(explainer: Explainer, source: Path) -> None:
+def _check_rows(explainer: Explainer, source: Path, blocks: Iterable[pd.DataFrame]) -> None:
     """Raise `InvalidInput` for rows that cannot be explained, before hours have gone by.
 
     The first that cannot be read are told at once, those that break the constraints all together.
     """
-    with closing(read_blocks(source, explainer.density)) as blocks:
-        excluded = _excluded_rows(explainer, source, blocks)
-        refuse_excluded(excluded, place=f"'{source}', rows counted from 0: ")
+    excluded = _excluded_rows(explainer, source, blocks)
+    refuse_excluded(excluded, place=f"'{source}', rows counted from 0: ")
 
 
 def _excluded_rows(
@@ -147,62 +150,6 @@ def _waiting(
             rows = frame.iloc[begin : group[-1].stop]
             yield first + begin, rows, [slice(p.start - begin, p.stop - begin) for p in group]
         first += len(frame)
-
-
-def read_blocks(source: Path, density: ConditionalDensity) -> Generator[pd.DataFrame, None, None]:
-    """Yield the model's columns of a CSV, TSV or parquet file, `BLOCK` rows at a time.
-
-    The features, and the class where the file has it.
-
-    Raises:
-        InvalidInput: the file is missing, of another kind, or lacks a feature.
-    """
-    if not source.is_file():
-        raise InvalidInput(f"'{source}' must be an existing file. It is not there.")
-    suffix = source.suffix.lower()
-    if suffix not in (".csv", ".tsv", ".parquet"):
-        raise InvalidInput(f"'{source}' must end in .csv, .tsv or .parquet. Got '{suffix}'.")
-    try:
-        if suffix == ".parquet":
-            parquet = _parquet()
-            with parquet.ParquetFile(source) as file:
-                columns = model_columns(source, file.schema_arrow.names, density)
-            return _even(_parquet_frames(source, columns))
-        separator = "\t" if suffix == ".tsv" else ","
-        header = pd.read_csv(source, sep=separator, nrows=0).columns
-        return _text_frames(source, model_columns(source, header, density), separator)
-    except InvalidInput:
-        raise
-    except (ValueError, OSError) as error:
-        raise InvalidInput(f"'{source}' could not be read as a table: {error}") from None
-
-
-def _text_frames(
-    source: Path, columns: list[str], separator: str
-) -> Generator[pd.DataFrame, None, None]:
-    with pd.read_csv(source, sep=separator, usecols=columns, chunksize=BLOCK) as reader:
-        yield from reader
-
-
-def _parquet_frames(source: Path, columns: list[str]) -> Generator[pd.DataFrame, None, None]:
-    with _parquet().ParquetFile(source) as file:
-        for batch in file.iter_batches(batch_size=BLOCK, columns=columns):
-            yield batch.to_pandas()
-
-
-def _even(frames: Generator[pd.DataFrame, None, None]) -> Generator[pd.DataFrame, None, None]:
-    """Yield blocks of equal size: a parquet file ends its batches where its row groups end."""
-    waiting: list[pd.DataFrame] = []
-    with closing(frames):
-        for frame in frames:
-            waiting.append(frame)
-            while sum(map(len, waiting)) >= BLOCK:
-                joined = pd.concat(waiting, ignore_index=True)
-                yield joined.iloc[:BLOCK]
-                waiting = [joined.iloc[BLOCK:]]
-    rest = pd.concat(waiting, ignore_index=True) if waiting else pd.DataFrame()
-    if len(rest):
-        yield rest
 
 
 def model_columns(source: Path, names: Iterable[str], density: ConditionalDensity) -> list[str]:
@@ -297,7 +244,7 @@ def _finish(journal: Journal, output: Path, features: tuple[str, ...]) -> Summar
 
 
 def _append_parquet(writer: Any, file: Any, frame: pd.DataFrame) -> Any:
-    parquet = _parquet()
+    parquet = import_parquet()
     import pyarrow
 
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
@@ -329,11 +276,3 @@ def _outcomes(records: list[dict[str, Any]], features: tuple[str, ...]) -> pd.Da
     return pd.DataFrame(
         {f"explanation_{n}" if n in features else n: column for n, column in columns.items()}
     )
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingDependency("Parquet needs pyarrow: pip install 'daace[parquet]'.") from None
-    return pyarrow.parquet
