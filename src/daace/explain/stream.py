@@ -16,6 +16,7 @@ from daace._checks import check_choice
 from daace._files import check_writable
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
+from daace.data.export import csv_text
 from daace.data.files import import_parquet, open_table
 from daace.data.table import quote
 from daace.density.base import ConditionalDensity
@@ -229,7 +230,7 @@ def _finish(journal: Journal, output: Path, features: tuple[str, ...]) -> Summar
                 frame = _typed(pd.DataFrame(records), features)
                 tally.add(frame)
                 if suffix == ".csv":
-                    frame.to_csv(file, index=False, header=file.tell() == 0)
+                    file.write(csv_text(frame, header=file.tell() == 0).encode())
                 else:
                     writer = _append_parquet(writer, file, frame)
             if writer is not None:
