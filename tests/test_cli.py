@@ -289,6 +289,39 @@ def test_settings_reach_all_rows(run, folder):
     assert out == "0 of 2 rows have a way (goal_unreachable 2).\n"
 
 
+def test_one_bad_row_does_not_stop_the_others(run, folder):
+    head, *lines = (folder / "data.csv").read_text().splitlines()
+    gap = ",".join(["", *lines[1].split(",")[1:]])
+    (folder / "bad.csv").write_text("\n".join([head, lines[0], gap, lines[2]]) + "\n")
+    code, out, err = run("explain", "model.daace", "bad.csv", "--all", "-o", "bad_out.csv")
+    assert (code, err) == (0, "Answers: bad_out.csv\n")
+    assert out.startswith("2 of 3 rows have a way (found 2, invalid_row 1); mean cost ")
+    frame = pd.read_csv("bad_out.csv")
+    assert frame["id"].tolist() == ["p0", "p1", "p2"]
+    assert frame["status"].tolist() == ["found", "invalid_row", "found"]
+    assert frame["notes"].fillna("")[1].endswith("but 'sepal length' is missing.")
+    code, _, err = run("explain", "model.daace", "bad.csv", "--all", "-o", "b.csv", "--strict")
+    assert code == 2
+    assert "Rows 0 to 2 of 'bad.csv', counted from 0: The row must not have missing values" in err
+    assert not Path("b.csv").exists()
+    (folder / "head.csv").write_text(f"{head}\n")
+    code, out, _ = run("explain", "model.daace", "head.csv", "--all", "-o", "none.csv")
+    assert (code, out) == (0, "0 of 0 rows have a way.\n")
+    assert Path("none.csv").read_text().startswith("id,row,status,found,current,target,cost,")
+
+
+def test_one_row_a_change(run, folder):
+    (folder / "few.csv").write_text("\n".join((folder / "data.csv").read_text().splitlines()[:4]))
+    code, _, _ = run("explain", "model.daace", "few.csv", "--all", "--long", "-o", "long.csv")
+    assert code == 0
+    frame = pd.read_csv("long.csv")
+    assert frame.columns.tolist() == [
+        "id", "row", "feature", "from", "to", "change", "change_sd",
+    ]  # fmt: skip
+    assert set(frame["id"]) == {"p0", "p1", "p2"}
+    np.testing.assert_allclose(frame["to"] - frame["from"], frame["change"], rtol=1e-4)
+
+
 def test_alternatives_are_in_the_json(run):
     code, out, _ = run("explain", "model.daace", "data.csv", "--alternatives", "2", "--json", "-")
     assert code == 0
@@ -315,7 +348,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
     assert run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")[0] == 0
     assert not Path("stop.csv.part").exists()
     with monkeypatch.context() as patch:
-        patch.setattr("daace.explain.stream._check_rows", stop)
+        patch.setattr("daace.explain.stream.open_table", stop)
         code, _, err = run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")
     assert (code, err) == (130, "")
 
@@ -335,6 +368,9 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         (("--all", "-o", "a.csv", "--jobs", "0"), "'--jobs' must be an integer other than 0"),
         (("--all", "-o", "a.csv", "--backend", "x"), "'--backend' must be one of 'loky'"),
         (("-o", "a.csv"), "'--output' must go with --all"),
+        (("--strict",), "'--strict' must go with --all"),
+        (("--long",), "'--long' must go with --all"),
+        (("--all", "--long", "-o", "a.jsonl"), "'--long' must go with .csv or .parquet"),
         (("--alternatives", "-1"), "'--alternatives' must be an integer of at least 0"),
     ],
 )

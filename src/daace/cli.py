@@ -320,6 +320,12 @@ def explain(
     backend: Annotated[
         str, typer.Option(help="With --all: who runs the processes: loky, dask or ray.")
     ] = "loky",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="With --all: refuse the file if a row is invalid.")
+    ] = False,
+    long: Annotated[
+        bool, typer.Option("--long", help="With --all: write one row a change.")
+    ] = False,
 ) -> None:
     """Say what would have to change in one row of a table, or in all, and how to get there.
 
@@ -344,7 +350,7 @@ def explain(
         "--json": json,
         "--alternatives": alternatives or None,
     }
-    _check_use(every, single, output)
+    _check_use(every, single, {"--output": output, "--strict": strict, "--long": long})
     if every and output is not None:
         given: dict[str, Any] = {
             "penalty": penalty,
@@ -363,6 +369,8 @@ def explain(
                 backend=backend,  # type: ignore[arg-type]  # checked there
                 progress=True,
                 time_limit=time_limit,
+                strict=strict,
+                long=long,
                 seed=seed,
             )
         except KeyboardInterrupt:
@@ -371,7 +379,7 @@ def explain(
             raise typer.Exit(130) from None
         typer.echo(str(summary))
         _note(f"Answers: {output}")
-        raise typer.Exit(0 if summary.found else 1)
+        raise typer.Exit(0 if summary.found or not summary.rows else 1)
     if html is not None:
         _check_file("--html", html, model, data)
     if json is not None and json != "-":
@@ -438,16 +446,19 @@ def check(
         _note(f"Plot: {plot}")
 
 
-def _check_use(every: bool, single: dict[str, object], output: Path | None) -> None:
+def _check_use(every: bool, single: dict[str, object], many: dict[str, object]) -> None:
     """Refuse options for one row beside --all, and the other way round."""
     if not every:
-        if output is not None:
-            raise InvalidInput("'--output' must go with --all: use --json or --html for one row.")
+        lost = [option for option, value in many.items() if value]
+        if lost:
+            raise InvalidInput(
+                f"{quote(lost)} must go with --all: use --json or --html for one row."
+            )
         return
     given = [option for option, value in single.items() if value is not None]
     if given:
         raise InvalidInput(f"'--all' must go without {quote(given)}.")
-    if output is None:
+    if many["--output"] is None:
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
 
 
