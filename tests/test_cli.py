@@ -446,13 +446,14 @@ def test_fit_keeps_rows_private(run):
     ("arguments", "message"),
     [
         (("--target", "colour"), "'--target' must be a column of 'data.csv'"),
+        (("--target", "Class", "--drop", "id"), "Got 'Class'. Did you mean 'class'?"),
+        (("--target", "class", "--drop", "age"), "'--drop' must name columns of 'data.csv'"),
+        (("--target", "class", "--keep", "age"), "'--keep' must name columns of 'data.csv'"),
         (
-            ("--target", "class"),
+            ("--target", "class", "--keep", "id"),
             "The table must have numeric features only. Got text in 'id': encode categories that "
             "have an order as numbers, and leave the others out with --drop.\n",
         ),
-        (("--target", "Class", "--drop", "id"), "Got 'Class'. Did you mean 'class'?"),
-        (("--target", "class", "--drop", "age"), "'--drop' must name columns of 'data.csv'"),
         (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
         (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x': No such file"),
         (("--target", "class", "--drop", "id", "-o", "."), "'.': Is a directory."),
@@ -465,6 +466,30 @@ def test_fit_refuses_what_it_cannot_learn(run, monkeypatch, arguments, message):
     assert err.count("\n") == 1
     assert message in err
     assert not Path("new.daace").exists()
+
+
+def test_ids_are_left_out_with_a_note(run, folder):
+    frame = pd.read_csv(folder / "data.csv").assign(customer_id=range(23638, 23638 + 200, 2))
+    frame.to_csv(folder / "ids.csv", index=False)
+    code, _, err = run("fit", "ids.csv", "--target", "class", "-o", "ids.daace")
+    assert code == 0
+    assert err.splitlines()[:2] == [
+        "Left out of the model: 'id' looks like an id: text without repetitions. To model it, "
+        "pass --keep 'id'.",
+        "Left out of the model: 'customer_id' looks like an id: integers without repetitions, "
+        "called 'customer_id'. To model it, pass --keep 'customer_id'.",
+    ]
+    model = Path("ids.daace").read_bytes()
+    assert model == Path("model.daace").read_bytes()
+    frame.head(3).to_csv(folder / "three.csv", index=False)
+    assert run("explain", "ids.daace", "three.csv", "--all", "-o", "three_out.csv")[0] == 0
+    assert pd.read_csv("three_out.csv")["customer_id"].tolist() == [23638, 23640, 23642]
+    assert run("explain", "ids.daace", "three.csv", "--row", "2")[0] == 0
+    code, _, err = run(
+        "fit", "ids.csv", "--target", "class", "--drop", "id", "--keep", "customer_id",
+        "-o", "kept.daace",
+    )  # fmt: skip
+    assert "customer_id" in daace.load("kept.daace").density.features_
 
 
 def test_row_numbers_are_no_feature(run, folder):

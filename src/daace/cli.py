@@ -141,6 +141,10 @@ def fit(
         str, typer.Option(help=f"How to learn: one of {quote(available())}.")
     ] = "linear-gaussian",
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to model although it looks like an id; repeatable."),
+    ] = None,
     settings: Annotated[
         Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
     ] = None,
@@ -173,7 +177,7 @@ def fit(
     if checkpoint is not None:
         _check_file("--checkpoint", checkpoint, data, settings, output)
     unfitted = _unfitted(density, settings, changes or [])
-    table = _read_table(data, target, drop)
+    table = _read_table(data, target, drop, keep)
     if isinstance(unfitted, RealNVP):
         explainer = learn(table, density=_train(unfitted, table, checkpoint))
         explainer.save(output)
@@ -210,6 +214,10 @@ def tune(
         float | None, typer.Option(help="Seconds after which no new trial begins.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to model although it looks like an id; repeatable."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds, trainings and search.")] = 0,
 ) -> None:
     """Search for the settings with which a realnvp describes a table best."""
@@ -221,7 +229,7 @@ def tune(
         _check_file("--storage", storage, data, output)
     try:
         found = tune_realnvp(
-            _read_table(data, target, drop),
+            _read_table(data, target, drop, keep),
             trials=trials,
             folds=folds,
             epochs=epochs,
@@ -243,6 +251,7 @@ def tune(
     if others or given_up:
         typer.echo(f"Not shown: {others} with a lower score, {given_up} given up early.")
     dropped = [word for name in drop or [] for word in ("--drop", name)]
+    dropped += [word for name in keep or [] for word in ("--keep", name)]
     further = [
         "daace", "fit", str(data), "--target", target, *dropped, "--density", "realnvp",
         "--settings", str(output), "-o", "model.daace",
@@ -262,7 +271,7 @@ def tune(
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, from 'daace fit'.")],
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Table with the row; other columns are ignored.")
+        Path, typer.Argument(metavar="DATA", help="Table with the row; may have more columns.")
     ],
     row: Annotated[
         int | None, typer.Option(help="Which row: 0, the first below the header, if left out.")
@@ -474,17 +483,21 @@ def _read_known(data: Path, target: str, columns: list[str]) -> Table:
             f"'{data}' must have every feature of the model, and the class. "
             f"Missing: {quote(missing)}."
         )
-    return Table.from_frame(frame[columns], target=target, name=data.stem)
+    return Table.from_frame(frame[columns], target=target, name=data.stem, keep=columns)
 
 
-def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
+def _read_table(
+    data: Path, target: str, drop: Sequence[str] | None, keep: Sequence[str] | None
+) -> Table:
+    """Read a table to learn from, and say which columns are no features."""
     from daace.data.files import read_frame
     from daace.data.table import Table
 
     frame = read_frame(data)
-    unknown = [name for name in drop or [] if name not in frame.columns]
-    if unknown:
-        raise InvalidInput(f"'--drop' must name columns of '{data}'. Got {quote(unknown)}.")
+    for option, names in (("--drop", drop), ("--keep", keep)):
+        unknown = [name for name in names or [] if name not in frame.columns]
+        if unknown:
+            raise InvalidInput(f"'{option}' must name columns of '{data}'. Got {quote(unknown)}.")
     frame = frame.drop(columns=drop or [])
     if target not in frame.columns:
         raise InvalidInput(
@@ -497,7 +510,10 @@ def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
             f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
             f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
         )
-    return Table.from_frame(frame, target=target, name=data.stem)
+    table = Table.from_frame(frame, target=target, name=data.stem, keep=keep or ())
+    for name, reason in table.left_out.items():
+        _note(f"Left out of the model: '{name}' {reason}. To model it, pass --keep {name!r}.")
+    return table
 
 
 def _bounds(option: str, given: Sequence[str] | None) -> dict[str, float]:

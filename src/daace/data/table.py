@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, Labels
+from daace.data.columns import likely_ids
 from daace.exceptions import InvalidInput
 
 #: Larger numbers overflow when they are squared.
@@ -165,6 +166,7 @@ class Table:
         target: name of the class column.
         units: unit by feature name, where known.
         name: what the table is called.
+        left_out: columns of the frame that are no features, and why each is not.
 
     Example:
         >>> import pandas as pd
@@ -180,6 +182,7 @@ class Table:
     target: str = "class"
     units: Mapping[str, str] = field(default_factory=dict)
     name: str = "table"
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_frame(
@@ -189,8 +192,12 @@ class Table:
         target: str,
         units: Mapping[str, str] | None = None,
         name: str = "table",
+        keep: Sequence[str] = (),
     ) -> Table:
         """Make a table from a DataFrame whose column `target` holds the class.
+
+        Columns that look like ids are no features: `left_out` has their names and the reason. In
+        rows to explain they are passed through, like any column that the model does not know.
 
         Args:
             frame: of pandas, polars or pyarrow. The features are numbers, without gaps: a density
@@ -200,6 +207,7 @@ class Table:
             target: name of the class column.
             units: unit by feature name, where known.
             name: what the table is called.
+            keep: columns that are features although they look like ids.
 
         Raises:
             InvalidInput: the target is missing or has fewer than two classes, or the
@@ -243,8 +251,15 @@ class Table:
         unknown = sorted(set(units or {}) - set(features))
         if unknown:
             raise InvalidInput(f"'units' must name features of the frame. Got {quote(unknown)}.")
+        kept = {*map(str, keep), *(units or {})}
+        ids = likely_ids(frame[list(features)])
+        left_out = {column: why for column, why in ids.items() if column not in kept}
+        if len(left_out) < len(features):
+            features = tuple(column for column in features if column not in left_out)
+        else:
+            left_out = {}  # a table must have some feature
         X = numeric_matrix(frame[list(features)], what="'frame'")
-        return cls(X, y, features, classes, str(target), dict(units or {}), name)
+        return cls(X, y, features, classes, str(target), dict(units or {}), name, left_out)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -252,7 +267,8 @@ class Table:
     def __repr__(self) -> str:
         return (
             f"Table(name={self.name!r}, rows={len(self)}, features={len(self.features)}, "
-            f"classes={self.classes.tolist()})"
+            f"classes={self.classes.tolist()}"
+            + (f", left_out={list(self.left_out)})" if self.left_out else ")")
         )
 
     def to_frame(self) -> pd.DataFrame:

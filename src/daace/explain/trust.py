@@ -192,7 +192,8 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
         raise InvalidInput(f"'{name}' must have every feature. Missing: {quote(missing)}.")
     if len(frame) == 0:
         raise InvalidInput(f"'{name}' must have rows. It has none.")
-    return Table.from_frame(frame[[*density.features_, density.target_]], target=density.target_)
+    known = frame[[*density.features_, density.target_]]
+    return Table.from_frame(known, target=density.target_, keep=density.features_)
 
 
 def model_rows(
