@@ -294,6 +294,39 @@ def test_settings_reach_all_rows(run, folder):
     assert out == "0 of 2 rows have a way (goal_unreachable 2).\n"
 
 
+def test_one_bad_row_does_not_stop_the_others(run, folder):
+    head, *lines = (folder / "data.csv").read_text().splitlines()
+    gap = ",".join(["", *lines[1].split(",")[1:]])
+    (folder / "bad.csv").write_text("\n".join([head, lines[0], gap, lines[2]]) + "\n")
+    code, out, err = run("explain", "model.daace", "bad.csv", "--all", "-o", "bad_out.csv")
+    assert (code, err) == (0, "Answers: bad_out.csv\n")
+    assert out.startswith("2 of 3 rows have a way (found 2, invalid_row 1); mean cost ")
+    frame = pd.read_csv("bad_out.csv")
+    assert frame["id"].tolist() == ["p0", "p1", "p2"]
+    assert frame["status"].tolist() == ["found", "invalid_row", "found"]
+    assert frame["notes"].fillna("")[1].endswith("but 'sepal length' is missing.")
+    code, _, err = run("explain", "model.daace", "bad.csv", "--all", "-o", "b.csv", "--strict")
+    assert code == 2
+    assert "Rows 0 to 2 of 'bad.csv', counted from 0: The row must not have missing values" in err
+    assert not Path("b.csv").exists()
+    (folder / "head.csv").write_text(f"{head}\n")
+    code, out, _ = run("explain", "model.daace", "head.csv", "--all", "-o", "none.csv")
+    assert (code, out) == (0, "0 of 0 rows have a way.\n")
+    assert Path("none.csv").read_text().startswith("id,row,status,found,current,target,cost,")
+
+
+def test_one_row_a_change(run, folder):
+    (folder / "few.csv").write_text("\n".join((folder / "data.csv").read_text().splitlines()[:4]))
+    code, _, _ = run("explain", "model.daace", "few.csv", "--all", "--long", "-o", "long.csv")
+    assert code == 0
+    frame = pd.read_csv("long.csv")
+    assert frame.columns.tolist() == [
+        "id", "row", "feature", "from", "to", "change", "change_sd",
+    ]  # fmt: skip
+    assert set(frame["id"]) == {"p0", "p1", "p2"}
+    np.testing.assert_allclose(frame["to"] - frame["from"], frame["change"], rtol=1e-4)
+
+
 def test_alternatives_are_in_the_json(run):
     code, out, _ = run("explain", "model.daace", "data.csv", "--alternatives", "2", "--json", "-")
     assert code == 0
@@ -320,7 +353,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
     assert run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")[0] == 0
     assert not Path("stop.csv.part").exists()
     with monkeypatch.context() as patch:
-        patch.setattr("daace.explain.stream._check_rows", stop)
+        patch.setattr("daace.explain.stream.open_table", stop)
         code, _, err = run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")
     assert (code, err) == (130, "")
 
@@ -340,6 +373,9 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         (("--all", "-o", "a.csv", "--jobs", "0"), "'--jobs' must be an integer other than 0"),
         (("--all", "-o", "a.csv", "--backend", "x"), "'--backend' must be one of 'loky'"),
         (("-o", "a.csv"), "'--output' must go with --all"),
+        (("--strict",), "'--strict' must go with --all"),
+        (("--long",), "'--long' must go with --all"),
+        (("--all", "--long", "-o", "a.jsonl"), "'--long' must go with .csv or .parquet"),
         (("--alternatives", "-1"), "'--alternatives' must be an integer of at least 0"),
     ],
 )
@@ -415,13 +451,14 @@ def test_fit_keeps_rows_private(run):
     ("arguments", "message"),
     [
         (("--target", "colour"), "'--target' must be a column of 'data.csv'"),
+        (("--target", "Class", "--drop", "id"), "Got 'Class'. Did you mean 'class'?"),
+        (("--target", "class", "--drop", "age"), "'--drop' must name columns of 'data.csv'"),
+        (("--target", "class", "--keep", "age"), "'--keep' must name columns of 'data.csv'"),
         (
-            ("--target", "class"),
+            ("--target", "class", "--keep", "id"),
             "The table must have numeric features only. Got text in 'id': encode categories that "
             "have an order as numbers, and leave the others out with --drop.\n",
         ),
-        (("--target", "Class", "--drop", "id"), "Got 'Class'. Did you mean 'class'?"),
-        (("--target", "class", "--drop", "age"), "'--drop' must name columns of 'data.csv'"),
         (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
         (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x' must be in an existing"),
         (("--target", "class", "--drop", "id", "-o", "."), "'.': Is a directory."),
@@ -434,6 +471,32 @@ def test_fit_refuses_what_it_cannot_learn(run, monkeypatch, arguments, message):
     assert err.count("\n") == 1
     assert message in err
     assert not Path("new.daace").exists()
+
+
+@pytest.mark.filterwarnings("default:Left out of the model")
+def test_ids_are_left_out_with_a_note(run, folder):
+    frame = pd.read_csv(folder / "data.csv").assign(customer_id=range(23638, 23638 + 200, 2))
+    frame.to_csv(folder / "ids.csv", index=False)
+    code, _, err = run("fit", "ids.csv", "--target", "class", "-o", "ids.daace")
+    assert code == 0
+    assert err.splitlines()[:3] == [
+        "Warning: Left out of the model: 'id'. Looks like an id: text without repetitions.",
+        "Warning: Left out of the model: 'customer_id'. Looks like an id: integers without "
+        "repetitions.",
+        "To model what looks like an id, pass --keep NAME.",
+    ]
+    with_ids, without = (daace.load(name).density for name in ("ids.daace", "model.daace"))
+    assert with_ids.features_ == without.features_
+    assert with_ids.draws_.mean == without.draws_.mean
+    frame.head(3).to_csv(folder / "three.csv", index=False)
+    assert run("explain", "ids.daace", "three.csv", "--all", "-o", "three_out.csv")[0] == 0
+    assert pd.read_csv("three_out.csv")["customer_id"].tolist() == [23638, 23640, 23642]
+    assert run("explain", "ids.daace", "three.csv", "--row", "2")[0] == 0
+    code, _, err = run(
+        "fit", "ids.csv", "--target", "class", "--drop", "id", "--keep", "customer_id",
+        "-o", "kept.daace",
+    )  # fmt: skip
+    assert "customer_id" in daace.load("kept.daace").density.features_
 
 
 def test_row_numbers_are_no_feature(run, folder):

@@ -142,6 +142,10 @@ def fit(
         str, typer.Option(help=f"How to learn: one of {quote(available())}.")
     ] = "linear-gaussian",
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to model although it looks like an id; repeatable."),
+    ] = None,
     settings: Annotated[
         Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
     ] = None,
@@ -176,7 +180,7 @@ def fit(
     if checkpoint is not None:
         _check_file("--checkpoint", checkpoint, data, settings, output)
     unfitted = _unfitted(density, settings, changes or [])
-    table = _read_table(data, target, drop)
+    table = _read_table(data, target, drop, keep)
     if isinstance(unfitted, RealNVP):
         trained = _train(unfitted, table, checkpoint)
         explainer = Explainer(trained, held_out=check_fit(trained, table))
@@ -215,6 +219,10 @@ def tune(
         float | None, typer.Option(help="Seconds after which no new trial begins.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to model although it looks like an id; repeatable."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds, trainings and search.")] = 0,
 ) -> None:
     """Search for the settings with which a realnvp describes a table best."""
@@ -226,7 +234,7 @@ def tune(
         _check_file("--storage", storage, data, output)
     try:
         found = tune_realnvp(
-            _read_table(data, target, drop),
+            _read_table(data, target, drop, keep),
             trials=trials,
             folds=folds,
             epochs=epochs,
@@ -248,6 +256,7 @@ def tune(
     if others or given_up:
         typer.echo(f"Not shown: {others} with a lower score, {given_up} given up early.")
     dropped = [word for name in drop or [] for word in ("--drop", name)]
+    dropped += [word for name in keep or [] for word in ("--keep", name)]
     further = [
         "daace", "fit", str(data), "--target", target, *dropped, "--density", "realnvp",
         "--settings", str(output), "-o", "model.daace",
@@ -267,7 +276,7 @@ def tune(
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, from 'daace fit'.")],
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Table with the row; other columns are ignored.")
+        Path, typer.Argument(metavar="DATA", help="Table with the row; may have more columns.")
     ],
     row: Annotated[
         int | None, typer.Option(help="Which row: 0, the first below the header, if left out.")
@@ -325,6 +334,12 @@ def explain(
     backend: Annotated[
         str, typer.Option(help="With --all: who runs the processes: loky, dask or ray.")
     ] = "loky",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="With --all: refuse the file if a row is invalid.")
+    ] = False,
+    long: Annotated[
+        bool, typer.Option("--long", help="With --all: write one row a change.")
+    ] = False,
 ) -> None:
     """Say what would have to change in one row of a table, or in all, and how to get there.
 
@@ -349,7 +364,7 @@ def explain(
         "--json": json,
         "--alternatives": alternatives or None,
     }
-    _check_use(every, single, output)
+    _check_use(every, single, {"--output": output, "--strict": strict, "--long": long})
     if every and output is not None:
         given: dict[str, Any] = {
             "penalty": penalty,
@@ -368,6 +383,8 @@ def explain(
                 backend=backend,  # type: ignore[arg-type]  # checked there
                 progress=True,
                 time_limit=time_limit,
+                strict=strict,
+                long=long,
                 seed=seed,
             )
         except KeyboardInterrupt:
@@ -376,7 +393,7 @@ def explain(
             raise typer.Exit(130) from None
         typer.echo(str(summary))
         _note(f"Answers: {output}")
-        raise typer.Exit(0 if summary.found else 1)
+        raise typer.Exit(0 if summary.found or not summary.rows else 1)
     if html is not None:
         _check_file("--html", html, model, data)
     if json is not None and json != "-":
@@ -443,22 +460,25 @@ def check(
         _note(f"Plot: {plot}")
 
 
-def _check_use(every: bool, single: dict[str, object], output: Path | None) -> None:
+def _check_use(every: bool, single: dict[str, object], many: dict[str, object]) -> None:
     """Refuse options for one row beside --all, and the other way round."""
     if not every:
-        if output is not None:
-            raise InvalidInput("'--output' must go with --all: use --json or --html for one row.")
+        lost = [option for option, value in many.items() if value]
+        if lost:
+            raise InvalidInput(
+                f"{quote(lost)} must go with --all: use --json or --html for one row."
+            )
         return
     given = [option for option, value in single.items() if value is not None]
     if given:
         raise InvalidInput(f"'--all' must go without {quote(given)}.")
-    if output is None:
+    if many["--output"] is None:
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
 
 
 def _read_known(data: Path, target: str, features: Sequence[str]) -> Table:
     """Read the columns of a model, the class included; others are ignored."""
-    from daace.data.catalog import read_frame
+    from daace.data.files import read_frame
     from daace.data.table import Table
 
     frame = read_frame(data)
@@ -471,14 +491,19 @@ def _read_known(data: Path, target: str, features: Sequence[str]) -> Table:
     return Table.from_frame(frame, target=target, features=features, name=data.stem)
 
 
-def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
-    from daace.data.catalog import read_frame
+def _read_table(
+    data: Path, target: str, drop: Sequence[str] | None, keep: Sequence[str] | None
+) -> Table:
+    """Read a table to learn from, and say which columns are no features."""
+    from daace.data.columns import likely_ids
+    from daace.data.files import read_frame
     from daace.data.table import Table
 
     frame = read_frame(data)
-    unknown = [name for name in drop or [] if name not in frame.columns]
-    if unknown:
-        raise InvalidInput(f"'--drop' must name columns of '{data}'. Got {quote(unknown)}.")
+    for option, names in (("--drop", drop), ("--keep", keep)):
+        unknown = [name for name in names or [] if name not in frame.columns]
+        if unknown:
+            raise InvalidInput(f"'{option}' must name columns of '{data}'. Got {quote(unknown)}.")
     frame = frame.drop(columns=drop or [])
     if target not in frame.columns:
         raise InvalidInput(
@@ -491,7 +516,10 @@ def _read_table(data: Path, target: str, drop: Sequence[str] | None) -> Table:
             f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
             f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
         )
-    return Table.from_frame(frame, target=target, name=data.stem)
+    table = Table.from_frame(frame, target=target, name=data.stem, keep=keep or ())
+    if set(table.left_out) & set(likely_ids(frame)):
+        _note("To model what looks like an id, pass --keep NAME.")
+    return table
 
 
 def _bounds(option: str, given: Sequence[str] | None) -> dict[str, float]:
@@ -555,7 +583,7 @@ def _on_held_out(check: Check | None) -> str:
 
 
 def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
-    from daace.data.catalog import read_frame
+    from daace.data.files import read_frame
     from daace.explain.stream import model_columns
 
     frame = read_frame(data)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.error import URLError
@@ -9,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace.data.catalog import BUNDLED, OPENML, load_table, read_frame
-from daace.exceptions import InvalidInput, MissingDependency
+from daace.data.catalog import BUNDLED, OPENML, load_table
+from daace.exceptions import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -155,84 +154,3 @@ def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
         "'credit' could not be fetched from OpenML (URLError): set DAACE_DATA to a folder that "
         "holds benchmark/credit.parquet, or try again with a network."
     )
-
-
-def test_files_of_every_kind(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"a": [1.5, 2.0], "class": ["x", "y"]})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_csv(tmp_path / "t.csv.gz", index=False)
-    frame.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
-    frame.to_csv(tmp_path / "T.CSV", index=False)
-    frame.to_csv(tmp_path / "t.csv.bz2", index=False)
-    frame.to_csv(tmp_path / "t.tsv.gz", index=False, sep="\t")
-    frame.to_parquet(tmp_path / "t.parquet")
-    for name in (
-        "t.csv", "t.csv.gz", "t.tsv", "t.parquet", "T.CSV", "t.csv.bz2", "t.tsv.gz",
-    ):  # fmt: skip
-        pd.testing.assert_frame_equal(read_frame(tmp_path / name), frame, check_dtype=False)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.csv", b"", "could not be read as a table: No columns to parse"),
-        ("ragged.csv", b"a,b\n1,2,3\n4,5,6,7\n", "could not be read as a table"),
-        ("latin.csv", b"a,b\n\xe9\xff,1\n", "could not be read as a table"),
-        ("broken.parquet", b"not parquet", "could not be read as a table"),
-        ("broken.gz", b"not gzip", "could not be read as a table"),
-        (
-            "cut.gz",
-            gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-20],
-            "could not be read as a table",
-        ),
-        ("broken.zip", b"not a zip file", "could not be read as a table"),
-        ("twice.csv", b"a,b,a\n1,2,3\n", "Got 'a' more than once"),
-        ("semicolons.csv", b"a;b\n1;2\n", "Its header has semicolons."),
-        ("tabs.csv", b"a\tb\n1\t2\n", "Its header has tabs."),
-        ("shifted.csv", b"a,b\n1,2,3\n4,5,6\n", "Its header has 2 names, its rows have more"),
-        ("broken.bz2", b"not bzip2", "could not be read as a table"),
-        ("sheet.xlsx", b"", "must end in .csv, .tsv or .parquet. Got '.xlsx'."),
-    ],
-)
-def test_files_that_are_no_tables(
-    tmp_path: Path, name: str, content: bytes | None, message: str
-) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InvalidInput) as caught:
-        read_frame(path)
-    assert message in str(caught.value)
-    assert name in str(caught.value)
-
-
-def test_a_folder_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"must be a file\. It is a folder"):
-        read_frame(tmp_path)
-
-
-def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise ImportError("pyarrow")
-
-    path = tmp_path / "t.parquet"
-    path.write_bytes(b"")
-    monkeypatch.setattr("pandas.read_parquet", refuse)
-    with pytest.raises(MissingDependency, match=r"needs pyarrow: pip install 'daace\[parquet\]'"):
-        read_frame(path)
-
-
-def test_a_class_may_be_called_none(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("a,b,class\n1,NA,None\n,2,NA\n3,3,null\n4,4,\n5,5,nan\n6,6,NaN\n")
-    frame = read_frame(path)
-    assert frame["class"].tolist()[:3] == ["None", "NA", "null"]
-    assert frame["class"].isna().tolist() == [False, False, False, True, True, True]
-    assert frame["a"].isna().sum() == frame["b"].isna().sum() == 1
-    assert frame["b"].dtype == np.float64
-
-
-def test_nameless_columns_are_left_to_the_caller(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(",,class\n1,2,x\n")
-    assert read_frame(path).columns.tolist() == ["Unnamed: 0", "Unnamed: 1", "class"]

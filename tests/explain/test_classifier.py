@@ -296,7 +296,7 @@ def test_a_row_that_cannot_be_judged_is_named(mixture, straight):
 
     explainer = Explainer(mixture, planner=straight, classifier=only_below_ten)
     with pytest.raises(InvalidInput, match=r"Row 1: .* RuntimeError \(out of range\)"):
-        explainer.explain_batch([[0.0, 0.0], [11.0, 0.0]], target="well")
+        explainer.explain_batch([[0.0, 0.0], [11.0, 0.0]], target="well", strict=True)
 
 
 class Flaky:

@@ -14,7 +14,6 @@ import pytest
 from daace import Constraints, Explanation, GaussianMixture, Summary
 from daace.exceptions import InvalidInput
 from daace.explain import stream
-from daace.explain.batch import Batch
 from daace.explain.explainer import Explainer
 from daace.planners.base import CUT_SHORT
 
@@ -36,11 +35,17 @@ def batch_frame(explainer, table) -> pd.DataFrame:
 def test_the_answers_are_those_of_a_batch(simple, table):
     out = table.with_name("answers.csv")
     summary = simple.explain_file(table, out, target="well")
-    frame = pd.read_csv(out, keep_default_na=False)
-    assert frame.pop("row").tolist() == list(range(1500))
+    frame = pd.read_csv(out).fillna({"notes": ""})
+    assert frame.columns.tolist()[:3] == ["name", "row", "status"]
+    assert frame["row"].tolist() == list(range(1500))
+    expected = batch_frame(simple, table)
     pd.testing.assert_frame_equal(
-        frame, batch_frame(simple, table), check_exact=True, check_dtype=False
+        frame[list(expected)], expected, check_exact=True, check_dtype=False
     )
+    source = pd.read_csv(table)
+    assert frame["name"].equals(source["name"])
+    assert frame["x1_start"].equals(source["x1"])
+    np.testing.assert_allclose(frame["x1_change"], frame["x1"] - frame["x1_start"], rtol=1e-5)
     assert (summary.rows, summary.found) == (1500, 1500)
     assert (
         summary == simple.explain_batch(pd.read_csv(table)[["x1", "x2"]], target="well").summary()
@@ -53,9 +58,9 @@ def test_parquet_in_and_out(simple, table):
     source, out = table.with_suffix(".parquet"), table.with_name("answers.parquet")
     pd.read_csv(table).to_parquet(source, row_group_size=150)
     simple.explain_file(source, out, target="well")
-    frame = pd.read_parquet(out).drop(columns="row")
+    expected = batch_frame(simple, table)
     pd.testing.assert_frame_equal(
-        frame, batch_frame(simple, table), check_exact=True, check_dtype=False
+        pd.read_parquet(out)[list(expected)], expected, check_exact=True, check_dtype=False
     )
 
 
@@ -170,9 +175,8 @@ def test_another_question_does_not_go_on(simple, table, monkeypatch):
 
 def test_a_run_with_other_columns_does_not_go_on(simple, table, monkeypatch):
     out = table.with_name("answers.csv")
-    to_frame = Batch.to_frame
     with monkeypatch.context() as patch:
-        patch.setattr(Batch, "to_frame", lambda batch: to_frame(batch).drop(columns="notes"))
+        patch.setattr(stream, "OUTCOME", stream.OUTCOME[:-1])
         patch.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             simple.explain_file(table, out, target="well")
@@ -199,17 +203,17 @@ def test_the_source_is_not_written_over(simple, table):
     assert table.read_bytes() == before
 
 
-def test_a_bad_row_is_told_before_the_work_begins(simple, table):
+def test_a_bad_row_is_told_before_the_work_begins_if_asked_to(simple, table):
     frame = pd.read_csv(table)
     frame.loc[1400, "x1"] = np.nan
     frame.to_csv(table, index=False)
     out = table.with_name("answers.csv")
     with pytest.raises(InvalidInput, match=r"^Rows 1280 to 1499 of .*missing values"):
-        simple.explain_file(table, out, target="well")
+        simple.explain_file(table, out, target="well", strict=True)
     assert not Path(f"{out}.part").exists()
 
 
-def test_all_rows_that_break_a_constraint_are_told_before_the_work_begins(simple, table):
+def test_all_rows_that_break_a_constraint_are_told_at_once_if_asked_to(simple, table):
     frame = pd.read_csv(table)
     frame["x1"] = frame["x1"].clip(upper=1.0)
     frame.loc[[4, 700, 1400], "x1"] = 2.0
@@ -221,10 +225,20 @@ def test_all_rows_that_break_a_constraint_are_told_before_the_work_begins(simple
         match=r"data.csv', rows counted from 0: Row 4: 'upper' must allow the start. .* "
         r"The constraints exclude 3 rows: 4, 700, 1400\.$",
     ):
-        bound.explain_file(table, out, target="well")
+        bound.explain_file(table, out, target="well", strict=True)
     assert not Path(f"{out}.part").exists()
-    frame.drop(index=[4, 700, 1400]).to_csv(table, index=False)
-    assert bound.explain_file(table, out, target="well").rows == 1497
+    summary = bound.explain_file(table, out, target="well")
+    assert (summary.rows, summary.statuses["invalid_row"]) == (1500, 3)
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".tsv.bz2", ".csv.zip", ".csv.xz"])
+def test_compressed_files_are_explained_like_plain_ones(simple, tmp_path, suffix):
+    rows = pd.DataFrame({"x2": [0.0, 1.0], "x1": [0.0, 0.5]})
+    rows.to_csv(tmp_path / "d.csv", index=False)
+    rows.to_csv(tmp_path / f"d{suffix}", index=False, sep="\t" if "tsv" in suffix else ",")
+    for source, output in (("d.csv", "a.csv"), (f"d{suffix}", "b.csv")):
+        simple.explain_file(tmp_path / source, tmp_path / output, target="well")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -234,6 +248,10 @@ def test_all_rows_that_break_a_constraint_are_told_before_the_work_begins(simple
         ("data.txt", "a.csv", "must end in .csv, .tsv or .parquet. Got '.txt'"),
         ("other.csv", "a.csv", "must have every feature of the model. Missing: 'x2'"),
         ("empty.csv", "a.csv", "could not be read as a table"),
+        ("r.csv", "a.csv", "Its header has 2 names, its rows have more fields"),
+        ("long.csv", "a.csv", "row 1, counted from 0, has 3 fields"),
+        ("short.csv", "a.csv", "row 1, counted from 0, has 1 fields"),
+        ("twice.csv", "a.csv", "must have distinct column names. Got 'x1' more than once"),
     ],
 )
 def test_wrong_files_are_refused(simple, table, source, output, message):
@@ -241,6 +259,10 @@ def test_wrong_files_are_refused(simple, table, source, output, message):
     (folder / "data.txt").write_text("x1,x2\n0,0\n")
     (folder / "other.csv").write_text("x1\n0\n")
     (folder / "empty.csv").write_text("")
+    (folder / "r.csv").write_text('"x1","x2"\n"1",0,0\n"2",1,0\n')  # as R's write.table has it
+    (folder / "long.csv").write_text("x1,x2\n0,0\n0,0,7\n")
+    (folder / "short.csv").write_text("x1,x2\n0,0\n0\n")
+    (folder / "twice.csv").write_text("x1,x2,x1\n0,0,1\n")
     with pytest.raises(InvalidInput, match=message):
         simple.explain_file(folder / source, folder / output, target="well")
     assert not list(folder.glob("*.part"))

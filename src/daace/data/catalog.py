@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from daace._files import check_exists
-from daace.data.table import Table, check_unique, quote
-from daace.exceptions import InvalidInput, MissingDependency
+from daace.data.files import read_frame
+from daace.data.table import Table, quote
+from daace.exceptions import InvalidInput
 
 BUNDLED = ("breast_cancer", "iris", "wine_cultivars")
 
@@ -69,68 +67,6 @@ def load_table(name: str | int) -> Table:
             f"file in $DAACE_DATA/benchmark without its '.parquet'. Got '{name}'."
         )
     return _from_openml(name, number)
-
-
-def read_frame(path: str | Path) -> pd.DataFrame:
-    """Read a CSV, TSV or parquet file, or say why it cannot be read.
-
-    In columns of numbers, missing is what pandas takes for missing (empty, NA, null, ...). In
-    columns of text only empty fields, NaN and nan are: a class may be called None or NA.
-
-    Raises:
-        MissingFile: there is no such file.
-        InvalidInput: it is empty or of another kind, or its header is unclear.
-        MissingDependency: parquet without pyarrow.
-    """
-    path = Path(path)
-    check_exists(path)
-    if not path.is_file():
-        raise InvalidInput(f"'{path}' must be a file. It is a folder.")
-    suffix = path.suffix.lower()
-    if suffix not in {".parquet", ".csv", ".tsv", ".txt", ".gz", ".bz2", ".zip"}:
-        raise InvalidInput(f"'{path}' must end in .csv, .tsv or .parquet. Got '{path.suffix}'.")
-    try:
-        return pd.read_parquet(path) if suffix == ".parquet" else _read_text(path)
-    except InvalidInput:
-        raise
-    except ImportError:
-        raise MissingDependency(
-            "Reading parquet needs pyarrow: pip install 'daace[parquet]'."
-        ) from None
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InvalidInput(f"'{path}' could not be read as a table: {error}") from None
-
-
-def _read_text(path: Path) -> pd.DataFrame:
-    """Read fields that are separated by commas, or by tabs in a .tsv; compressed or not."""
-    separator = "\t" if ".tsv" in map(str.lower, path.suffixes) else ","
-    first = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str)
-    header = first.iloc[0].dropna().tolist()
-    check_unique(header, what=f"'{path}'")  # pandas would rename the second
-    other = next((mark for mark in (";", "\t") if len(header) == 1 and mark in header[0]), None)
-    if other is not None:
-        raise InvalidInput(
-            f"'{path}' must be separated by commas, or by tabs and called .tsv. "
-            f"Its header has {'semicolons' if other == ';' else 'tabs'}."
-        )
-    frame = pd.read_csv(path, sep=separator)
-    # Where rows have one field more than the header, pandas takes the first for an index.
-    if not frame.index.equals(pd.RangeIndex(len(frame))):
-        raise InvalidInput(
-            f"'{path}' must have a name for every column. Its header has {frame.shape[1]} names, "
-            "its rows have more fields."
-        )
-    text = [
-        name
-        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
-        if not pd.api.types.is_numeric_dtype(kind) or frame[name].isna().all()
-    ]
-    if text:
-        verbatim = pd.read_csv(
-            path, sep=separator, keep_default_na=False, na_values=["", "NaN", "nan"]
-        )
-        frame[text] = verbatim[text]
-    return frame
 
 
 def _bundled(name: str) -> Table:

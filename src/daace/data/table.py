@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 
 from daace._typing import FloatArray, Labels
 from daace.data.classes import read_classes
+from daace.data.columns import likely_ids
 from daace.data.constants import find_constants, is_constant
 from daace.exceptions import InvalidInput
 
@@ -156,6 +157,14 @@ def check_unique(names: Sequence[str], *, what: str) -> None:
         )
 
 
+def _find_useless(frame: pd.DataFrame, *, keep: Collection[str]) -> dict[str, str]:
+    """Return the columns that are no features, and why: one sentence each."""
+    constant = find_constants(frame)
+    rest = frame.drop(columns=list(constant))
+    ids = {name: why for name, why in likely_ids(rest).items() if name not in keep}
+    return constant | (ids if len(ids) < rest.shape[1] else {})  # a table must have some feature
+
+
 def _warn_of_left_out(left_out: Mapping[str, str]) -> None:
     """Say which columns are left out, and why, those of one reason together."""
     for reason in dict.fromkeys(left_out.values()):
@@ -206,8 +215,13 @@ class Table:
         features: Sequence[str] | None = None,
         units: Mapping[str, str] | None = None,
         name: str = "table",
+        keep: Sequence[str] = (),
     ) -> Table:
         """Make a table from a DataFrame whose column `target` holds the class.
+
+        Columns that look like ids or do not vary are no features: `left_out` has their names and
+        the reason. In rows to explain they are passed through, like any column that the model
+        does not know.
 
         Args:
             frame: of pandas, polars or pyarrow. The features are numbers, without gaps: a density
@@ -216,9 +230,10 @@ class Table:
                 one table for each of them.
             target: name of the class column.
             features: columns to read, whatever they hold: those of a model, for rows to be
-                judged by it. When left out, all columns that vary.
+                judged by it. When left out, all columns that vary and do not look like ids.
             units: unit by feature name, where known.
             name: what the table is called.
+            keep: columns that are features although they look like ids.
 
         Raises:
             InvalidInput: the target is missing or has fewer than two classes, or the
@@ -244,7 +259,7 @@ class Table:
         left_out: dict[str, str] = {}
         if features is None:
             columns = tuple(column for column in names if column != str(target))
-            left_out = find_constants(frame[list(columns)])
+            left_out = _find_useless(frame[list(columns)], keep={*map(str, keep), *(units or {})})
             _warn_of_left_out(left_out)
             features = [column for column in columns if column not in left_out]
         else:
@@ -267,7 +282,8 @@ class Table:
     def __repr__(self) -> str:
         return (
             f"Table(name={self.name!r}, rows={len(self)}, features={len(self.features)}, "
-            f"classes={self.classes.tolist()})"
+            f"classes={self.classes.tolist()}"
+            + (f", left_out={list(self.left_out)})" if self.left_out else ")")
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -309,6 +309,33 @@ class ConditionalDensity(ABC):
 
     def user_values(self, rows: object) -> FloatArray:
         """Return rows in user units as an array with the density's feature order."""
+        frame = self.user_frame(rows)
+        extra = [
+            name for name in frame.columns if name not in self.features_ and name != self.target_
+        ]
+        if extra:
+            raise InvalidInput(
+                f"The row must have the features of the model only. Unknown: {quote(extra)}: "
+                "drop these columns."
+            )
+        frame = frame[list(self.features_)]
+        objects = {  # a Series that also held a class name arrives as objects: numbers are numbers
+            name: frame[name].astype(np.float64)
+            for name, kind in zip(self.features_, frame.dtypes, strict=True)
+            if pd.api.types.is_object_dtype(kind)
+            and frame[name].map(lambda value: isinstance(value, int | float | np.number)).all()
+        }
+        frame = frame.assign(**objects) if objects else frame
+        return numeric_matrix(frame, what="The row")
+
+    def user_frame(self, rows: object) -> pd.DataFrame:
+        """Return rows in user units (frame, Series, dict or array) as a frame with every feature.
+
+        Values and other columns are as they came.
+
+        Raises:
+            InvalidInput: features are missing, or names are repeated.
+        """
         self._check_fitted()
         if isinstance(rows, Mapping):
             rows = pd.DataFrame([{str(name): value for name, value in rows.items()}])
@@ -319,26 +346,10 @@ class ConditionalDensity(ABC):
             rows = self._frame_of_array(rows)
         names = [str(column) for column in rows.columns]
         check_unique(names, what="The row")
-        rows = rows.set_axis(names, axis=1)
         missing = [name for name in self.features_ if name not in names]
         if missing:
             raise InvalidInput(f"The row must have every feature. Missing: {quote(missing)}.")
-        known = {*self.features_, *self.left_out_, self.target_}
-        extra = [name for name in names if name not in known]
-        if extra:
-            raise InvalidInput(
-                f"The row must have the features of the model only. Unknown: {quote(extra)}: "
-                "drop these columns."
-            )
-        frame = rows[list(self.features_)]
-        objects = {  # a Series that also held a class name arrives as objects: numbers are numbers
-            name: frame[name].astype(np.float64)
-            for name, kind in zip(self.features_, frame.dtypes, strict=True)
-            if pd.api.types.is_object_dtype(kind)
-            and frame[name].map(lambda value: isinstance(value, int | float | np.number)).all()
-        }
-        frame = frame.assign(**objects) if objects else frame
-        return numeric_matrix(frame, what="The row")
+        return rows.set_axis(names, axis=1)
 
     def to_user(self, X: FloatArray) -> pd.DataFrame:
         """Map model-space rows to a DataFrame in user units."""

@@ -9,6 +9,7 @@ import typer
 
 from daace._files import check_writable, write_atomically
 from daace._progress import Bar
+from daace.data.export import csv_text
 from daace.exceptions import InvalidInput
 
 app = typer.Typer(
@@ -40,7 +41,7 @@ def prepare(
     counties = read_counties(data)
     typer.echo(summary(counties))
     if output is not None:
-        write_atomically(output, prepared_frame(counties).to_csv())
+        write_atomically(output, csv_text(prepared_frame(counties).reset_index()))
         _note(f"Table: {output}")
 
 

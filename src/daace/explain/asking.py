@@ -14,7 +14,7 @@ from daace.data.table import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.classifier import judge_starts
-from daace.explain.explanation import Explanation
+from daace.explain.explanation import PROFILE, Explanation
 from daace.explain.held_out import find_weakness
 from daace.explain.inquiry import Inquiry
 from daace.explain.merging import merge_steps
@@ -25,7 +25,8 @@ from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
-from daace.planners.base import Plan, Planner
+from daace.landscape.rows import frame_of_rows
+from daace.planners.base import Plan, Planner, Status
 from daace.planners.optimizer import PathOptimizer
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def ask(
     min_log_prob: float | None = None,
     time_limit: float | None = None,
     seed: int = 0,
-    first: int = 0,
+    numbers: IntArray | None = None,
+    start_logs: FloatArray | None = None,
     searches: int = 1,
 ) -> Asked:
     """Return the problems of rows in user units.
@@ -117,7 +119,8 @@ def ask(
         min_log_prob: overrides the explainer's plausibility.
         time_limit: overrides that of the planner.
         seed: each row has its own generator, spawned from it.
-        first: number of the first row, where these are part of a longer table.
+        numbers: of the rows, where these are part of a longer table.
+        start_logs: what the classifier says of the rows; it is asked when left out.
         searches: explanations that are sought by the problems themselves, not by their rows:
             each has the classifier's budget.
 
@@ -127,29 +130,68 @@ def ask(
     """
     density, judge = explainer.density, explainer.judge
     starts = density.standardizer_.transform(values)
-    logs = None if judge is None else judge_starts(judge, values)
+    logs = start_logs
+    if judge is not None and logs is None:
+        logs = judge_starts(judge, values)
     classes, goal_of = np.unique(_targets(density, target, starts, logs), return_inverse=True)
     planner = PathOptimizer() if explainer.planner is None else explainer.planner
     question = Question(
         planner=planner if time_limit is None else _limited(planner, time_limit),
         landscape=Landscape(density, penalty=explainer.penalty, scale=explainer.scale),
-        goals=tuple(
-            Goal(
-                density.classes_[k].item(),
-                plausibility=explainer.plausibility,
-                min_log_prob=min_log_prob,
-                min_posterior=explainer.min_posterior,
-            )
-            for k in classes
-        ),
+        goals=tuple(_goal(explainer, density.classes_[k].item(), min_log_prob) for k in classes),
         constraints=Constraints() if explainer.constraints is None else explainer.constraints,
         judge=judge,
         budget=explainer.classifier_budget,
     )
-    numbers = np.arange(first, first + len(starts))
+    numbers = np.arange(len(starts)) if numbers is None else numbers
     rows = Chunk(values, goal_of, numbers, check_seed(seed), logs)
     problems = question.problems(values, goal_of, question.inquiry(searches))
     return Asked(explainer, question, rows, problems)
+
+
+def _goal(explainer: Explainer, target: object, min_log_prob: float | None) -> Goal:
+    return Goal(
+        target,
+        plausibility=explainer.plausibility,
+        min_log_prob=min_log_prob,
+        min_posterior=explainer.min_posterior,
+    )
+
+
+def answer_invalid(
+    asked: Asked, values: FloatArray, reason: str, *, target: object, min_log_prob: float | None
+) -> Explanation:
+    """Return the answer to a row that cannot be explained: no search, and the reason as a note.
+
+    Args:
+        asked: the rows that can.
+        values: of this row, in user units; NaN where there is no number.
+        reason: a sentence.
+        target: the class asked for, if one was.
+        min_log_prob: as asked.
+    """
+    explainer, density = asked.explainer, asked.explainer.density
+    label = None if target is None else density.classes_[density.class_index(target)].item()
+    return Explanation(
+        status=Status.INVALID_ROW,
+        current=None,
+        target=label,
+        path=frame_of_rows(values[None], density.features_).rename_axis("waypoint"),
+        profile=frame_of_rows(np.full((1, len(PROFILE)), np.nan), PROFILE).rename_axis("waypoint"),
+        cost=np.inf,
+        relax={},
+        sd=density.standardizer_.scale.copy(),
+        units=dict(density.units_),
+        provenance=Provenance.asked(
+            asked.question.landscape,
+            _goal(explainer, label, min_log_prob),
+            asked.question.constraints,
+            planner=asked.question.planner,
+            classifier=explainer.classifier,
+            seed=asked.rows.seed,
+        ),
+        notes=(reason,),
+    )
 
 
 def one_row(density: ConditionalDensity, row: object) -> FloatArray:
@@ -158,26 +200,19 @@ def one_row(density: ConditionalDensity, row: object) -> FloatArray:
     Raises:
         InvalidInput: it is not one row with the features of the density.
     """
-    values = density.user_values(row)
+    frame = density.user_frame(row)
+    values = density.user_values(frame[list(density.features_)])
     if len(values) != 1:
         raise InvalidInput(f"'row' must be one row. Got {len(values)}: use explain_batch.")
     return values
 
 
-def _targets(
-    density: ConditionalDensity, target: object, starts: FloatArray, logs: FloatArray | None
-) -> IntArray:
-    """Return the class index that each row shall reach."""
-    rows = len(starts)
-    if target is None:
-        if len(density.classes_) != 2:
-            raise InvalidInput(
-                f"'target' must be given, as there are {len(density.classes_)} classes: "
-                f"{quote(density.classes_.tolist(), limit=20)}."
-            )
-        logs = density.log_posterior(starts) if logs is None else logs
-        least: IntArray = logs.argmin(axis=1)
-        return least
+def target_of_each(target: object, rows: int) -> list[Any]:
+    """Return the class that each row shall reach; None for those that were not given one.
+
+    Raises:
+        InvalidInput: there are several, but not one per row.
+    """
     several = isinstance(
         target,
         list | tuple | np.ndarray | pd.Series | pd.Index | pd.api.extensions.ExtensionArray,
@@ -187,6 +222,23 @@ def _targets(
         raise InvalidInput(
             f"'target' must be one class, or one per row ({rows}). Got {len(labels)}."
         )
+    return labels
+
+
+def _targets(
+    density: ConditionalDensity, target: object, starts: FloatArray, logs: FloatArray | None
+) -> IntArray:
+    """Return the class index that each row shall reach."""
+    if target is None:
+        if len(density.classes_) != 2:
+            raise InvalidInput(
+                f"'target' must be given, as there are {len(density.classes_)} classes: "
+                f"{quote(density.classes_.tolist(), limit=20)}."
+            )
+        logs = density.log_posterior(starts) if logs is None else logs
+        least: IntArray = logs.argmin(axis=1)
+        return least
+    labels = target_of_each(target, len(starts))
     return np.array([density.class_index(label) for label in labels], dtype=np.intp)
 
 

@@ -49,10 +49,13 @@ class Audit:
     def __str__(self) -> str:
         lines = [f"Ways to '{self.target_name}' by {self.by}:"]
         for group, some in self.each().groupby("group", observed=True, sort=True):
-            need = some[~some["already_there"]]
+            valid = some[~some["invalid"]]
+            need = valid[~valid["already_there"]]
             ways = need[need["found"]]
             rows = "1 row" if len(some) == 1 else f"{len(some)} rows"
-            text = f"{group}: {rows}, {len(some) - len(need)} there already"
+            text = f"{group}: {rows}, {len(valid) - len(need)} there already"
+            if len(valid) < len(some):
+                text += f", {len(some) - len(valid)} invalid"
             if len(need):
                 text += f"; a way was found for {len(ways)} of {len(need)}"
             if len(ways):
@@ -67,30 +70,33 @@ class Audit:
     @property
     def target_name(self) -> str:
         """The class asked for; 'the other class' where rows were asked for different ones."""
-        targets = {str(e.target) for e in self.answers}
+        targets = {str(e.target) for e in self.answers if e.target is not None}
         return targets.pop() if len(targets) == 1 else "the other class"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per group.
 
-        Columns: rows; already_there (share that needs no change); found (share with a way, of
-        those who need one); cost and length (medians over the ways found; the length in standard
-        deviations); changes (mean number of features that `Explanation.changes` lists); steps
-        (mean).
+        Columns: rows; already_there (share of the valid rows that needs no change); found (share
+        with a way, of those who need one); cost and length (medians over the ways found; the
+        length in standard deviations); changes (mean number of features that
+        `Explanation.changes` lists); steps (mean); invalid (rows that cannot be explained, which
+        count nowhere else but in rows).
         """
         each = self.each()
         rows = {}
         for group, some in each.groupby("group", observed=True, sort=True):
-            need = some[~some["already_there"]]
+            valid = some[~some["invalid"]]
+            need = valid[~valid["already_there"]]
             ways = need[need["found"]]
             rows[group] = {
                 "rows": len(some),
-                "already_there": float(some["already_there"].mean()),
+                "already_there": float(valid["already_there"].mean()),
                 "found": float(need["found"].mean()) if len(need) else np.nan,
                 "cost": float(ways["cost"].median()),
                 "length": float(ways["length"].median()),
                 "changes": float(ways["changes"].mean()),
                 "steps": float(ways["steps"].mean()),
+                "invalid": len(some) - len(valid),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(self.by)
 
@@ -104,6 +110,7 @@ class Audit:
             "length": [way_length(e.path.to_numpy() / e.sd) for e in self.answers],
             "changes": [len(e.changes()) for e in self.answers],
             "steps": [e.step_count for e in self.answers],
+            "invalid": [e.status == "invalid_row" for e in self.answers],
         }
         return pd.DataFrame(columns, index=self.answers.index)
 

@@ -13,11 +13,12 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._progress import Bar
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 from daace._workers import BACKENDS, Backend, Workers
 from daace.data.table import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.outcomes import OUTCOME, Layout, to_outcome
 from daace.explain.question import Chunk, Question
 from daace.explain.summary import Summary
 from daace.landscape.constraints import Constraints
@@ -79,6 +80,17 @@ def share_out(count: int) -> list[slice]:
     return parts
 
 
+def among(rows: IntArray, parts: Sequence[slice]) -> list[slice]:
+    """Return which of some rows, in ascending order, are in each part of all rows.
+
+    Example:
+        >>> among(np.array([0, 1, 4]), [slice(0, 3), slice(3, 6)])
+        [slice(0, 2, None), slice(2, 3, None)]
+    """
+    edges = [np.searchsorted(rows, (part.start, part.stop)).tolist() for part in parts]
+    return [slice(low, high) for low, high in edges if low < high]
+
+
 def _solve_chunks(
     question: Question, chunks: list[Chunk], n_jobs: int, backend: Backend
 ) -> Iterator[tuple[int, list[Plan]]]:
@@ -103,6 +115,13 @@ def check_jobs(n_jobs: int | None) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise InvalidInput(f"'n_jobs' must be an integer other than 0. Got {n_jobs!r}.")
     return n_jobs
+
+
+def check_rows(rules: Constraints | None, density: ConditionalDensity, rows: object) -> None:
+    """Raise `InvalidInput` unless every row can be explained."""
+    frame = density.user_frame(rows)
+    values = density.user_values(frame[list(density.features_)])
+    refuse_excluded(excluded_rows(rules, density, values))
 
 
 def excluded_rows(
@@ -164,6 +183,7 @@ class Batch:
         explanations: one per row.
         index: of the frame that was explained.
         features: names, in the model's order.
+        others: the columns of that frame that the model does not know.
 
     Example:
         >>> from daace import GaussianMixture
@@ -177,6 +197,7 @@ class Batch:
     explanations: tuple[Explanation, ...]
     index: pd.Index
     features: tuple[str, ...]
+    others: pd.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.explanations)
@@ -190,7 +211,8 @@ class Batch:
     def __getitem__(self, position: slice) -> Batch: ...
     def __getitem__(self, position: int | slice) -> Explanation | Batch:
         if isinstance(position, slice):
-            return Batch(self.explanations[position], self.index[position], self.features)
+            others = None if self.others is None else self.others.iloc[position]
+            return Batch(self.explanations[position], self.index[position], self.features, others)
         return self.explanations[position]
 
     def __repr__(self) -> str:
@@ -198,36 +220,39 @@ class Batch:
 
     def summary(self) -> Summary:
         """Return how many were found, and what they cost."""
-        return Summary.of(self.to_frame(), self.features)
+        outcomes = [to_outcome(e, detail=False) for e in self]
+        return Summary.of(pd.DataFrame(outcomes, columns=list(OUTCOME)))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self, *, detail: bool = False) -> pd.DataFrame:
         """Return one row per explanation: outcome, then the counterfactual in user units.
 
-        The last column of the outcome, `notes`, is what the search has to say besides, such as
-        that the time limit cut it off; it is empty where there is nothing. The features are
-        missing where no counterfactual was found. Where a feature has the name of a column of the
-        outcome, the latter is called 'explanation_...'.
+        Columns that the model does not know come first, as they were given. The last column of
+        the outcome, `notes`, is what the search has to say besides, such as that the time limit
+        cut it off, or why a row is invalid; it is empty where there is nothing. The features are
+        missing where no counterfactual was found. Where a column that was given has the name of a
+        column of the outcome, the latter is called 'explanation_...'.
+
+        Args:
+            detail: as in the files of `explain_file`: also `changes`, the largest changes in
+                words, and for each feature x `x_start` and `x_change`, which is missing where
+                nothing changes.
         """
-        features = list(self.features)
-        outcome = {
-            "status": [str(e.status) for e in self],
-            "found": np.array([e.found for e in self], dtype=bool),
-            "current": [e.current for e in self],
-            "target": [e.target for e in self],
-            "cost": np.array([e.cost for e in self], dtype=np.float64),
-            "log_prob": np.array([e.log_prob for e in self], dtype=np.float64),
-            "posterior": np.array([e.posterior for e in self], dtype=np.float64),
-            "steps": np.array([e.step_count for e in self], dtype=np.int64),
-            "notes": [" ".join(e.notes) for e in self],
-        }
-        columns = {
-            f"explanation_{name}" if name in features else name: column
-            for name, column in outcome.items()
-        }
-        ends = [
-            e.path.iloc[-1].to_numpy() if e.found else np.full(len(features), np.nan) for e in self
-        ]
-        values = pd.DataFrame(
-            np.reshape(ends, (len(self), len(features))), columns=features, index=self.index
-        )
-        return pd.concat([pd.DataFrame(columns, index=self.index), values], axis=1)
+        outcomes = [to_outcome(e, detail=detail) for e in self]
+        return self._layout.wide(outcomes, self.index, self._others, detail=detail)
+
+    def changes(self) -> pd.DataFrame:
+        """Return one row per change: feature, from, to, change and change_sd, as `e.changes()`.
+
+        Columns that the model does not know come first. Rows without a change are not there.
+        """
+        outcomes = [to_outcome(e) for e in self]
+        sd = self.explanations[0].sd if self.explanations else np.ones(len(self.features))
+        return self._layout.long(outcomes, self.index, self._others, sd=sd)
+
+    @property
+    def _others(self) -> pd.DataFrame:
+        return pd.DataFrame(index=self.index) if self.others is None else self.others
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self.features, list(self._others.columns))

@@ -289,6 +289,26 @@ def judge_starts(judge: ClassifierPosterior, rows: FloatArray) -> FloatArray:
         raise
 
 
+def judge_rows(judge: ClassifierPosterior, X: FloatArray) -> tuple[FloatArray, dict[int, str]]:
+    """Return log p(y | x) of rows, NaN where there is none, and why, by row.
+
+    Raises:
+        InvalidInput: the classifier cannot judge any of several rows.
+    """
+    try:
+        return judge_starts(judge, X), {}
+    except InvalidInput as error:
+        logs, unjudged = np.full((len(X), len(judge.classes_)), np.nan), {}
+        for row, x in enumerate(X):
+            try:
+                logs[row] = judge.log_posterior(x[None])[0]
+            except InvalidInput as reason:
+                unjudged[row] = str(reason)
+        if len(unjudged) == len(X) > 1:
+            raise error from None
+        return logs, unjudged
+
+
 def check_probabilities(answer: Any, rows: int, classes: int) -> FloatArray:
     """Return a classifier's answer as an array of probabilities, shape `(rows, classes)`.
 

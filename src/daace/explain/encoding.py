@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 
-def dump_json(value: object, *, indent: int | None = None) -> str:
+def dump_json(
+    value: object, *, indent: int | None = None, default: Callable[[Any], Any] | None = None
+) -> str:
     """Write a value as JSON; finite numbers come back bit by bit, others as 'inf' or 'nan'.
+
+    Args:
+        value: made of what JSON has, numpy's numbers and arrays included.
+        indent: spaces of each level; all in one line when left out.
+        default: what to write of anything else; it is an error when left out.
 
     Example:
         >>> dump_json({"cost": float("inf"), "path": np.array([0.1])})
         '{"cost": "inf", "path": [0.1]}'
     """
-    return json.dumps(plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
+    return json.dumps(
+        plain(value), indent=indent, allow_nan=False, ensure_ascii=False, default=default
+    )
 
 
 def load_json(text: str) -> Any:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from daace._checks import check_integer
 from daace._typing import FloatArray
@@ -19,10 +18,10 @@ from daace._workers import Backend
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.alternatives import DEARER, find_alternatives
-from daace.explain.asking import ask, check_settings, one_row
+from daace.explain.asking import answer_invalid, ask, check_settings, one_row, target_of_each
 from daace.explain.audit import Audit, split_groups
-from daace.explain.batch import Batch, check_jobs, excluded_rows, refuse_excluded, solve_rows
-from daace.explain.classifier import ClassifierPosterior
+from daace.explain.batch import Batch, among, check_jobs, check_rows, share_out, solve_rows
+from daace.explain.classifier import ClassifierPosterior, judge_rows
 from daace.explain.explanation import Explanation
 from daace.explain.front import ExplanationFront, search_front
 from daace.explain.model_file import save
@@ -30,6 +29,7 @@ from daace.explain.network import Network, read_network
 from daace.explain.oddities import note_denied
 from daace.explain.question import check_seed
 from daace.explain.reasons import find_reasons
+from daace.explain.rows import read_rows
 from daace.explain.summary import Summary
 from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, scan_penalties
 from daace.explain.trust import Check, check_density, membership_auc
@@ -247,13 +247,17 @@ class Explainer:
         constraints: Constraints | None = None,
         planner: Planner | None = None,
         time_limit: float | None = None,
+        strict: bool = False,
         seed: int = 0,
     ) -> Batch:
         """Explain every row of a frame, in its order.
 
+        A row that cannot be explained (a gap, text for a number, a rule that its start breaks) has
+        the status 'invalid_row' and the reason as a note; the others are answered.
+
         Args:
             frame: rows in user units, as a DataFrame (pandas or polars) or a two-dimensional
-                array.
+                array. Columns that the model does not know are passed through to the answers.
             target: one class for all, or one per row; with two classes, the less probable one of
                 each row when left out.
             n_jobs: processes, -1 for all processors; None is 1. The answers are the same for any
@@ -265,9 +269,10 @@ class Explainer:
             penalty, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
                 `explain`.
             time_limit: seconds for each 32 to 160 rows, which are solved together.
+            strict: raise before the search begins if a row cannot be explained.
 
         Raises:
-            InvalidInput: as `explain`, before the search begins.
+            InvalidInput: as `explain`, before the search begins; for single rows only if `strict`.
         """
         used = self._adjusted(
             penalty=penalty,
@@ -276,11 +281,13 @@ class Explainer:
             constraints=constraints,
             planner=planner,
         )
-        values = self.density.user_values(frame)
-        if len(values) > 1:
-            refuse_excluded(excluded_rows(used.constraints, self.density, values))
+        if strict:
+            check_rows(used.constraints, self.density, frame)
+        rows = read_rows(self.density, frame, used.constraints)
         answers = used.explain_values(
-            values,
+            rows.values,
+            invalid=rows.invalid,
+            strict=strict,
             target=target,
             min_log_prob=min_log_prob,
             time_limit=time_limit,
@@ -289,9 +296,8 @@ class Explainer:
             progress=progress,
             seed=seed,
         )
-        index = frame.index if isinstance(frame, pd.DataFrame) else pd.RangeIndex(len(values))
         explanations = note_denied(self.density, frame, answers)
-        return Batch(explanations, index, self.density.features_)
+        return Batch(explanations, rows.others.index, self.density.features_, rows.others)
 
     def audit(
         self,
@@ -301,6 +307,7 @@ class Explainer:
         target: object = None,
         n_jobs: int | None = 1,
         progress: bool = False,
+        strict: bool = False,
         seed: int = 0,
     ) -> Audit:
         """Explain every row of a frame and compare the answers by group.
@@ -309,14 +316,14 @@ class Explainer:
             frame: rows in user units, as a DataFrame or a `Table`.
             by: a column of the frame, which need not be a feature of the model; or a group for
                 each row.
-            target, n_jobs, progress, seed: as in `explain_batch`.
+            target, n_jobs, progress, strict, seed: as in `explain_batch`.
 
         Raises:
             InvalidInput: as `explain_batch`; or a group is missing, or there are too many.
         """
         rows, groups = split_groups(frame, by, self.density.features_)
         answers = self.explain_batch(
-            rows, target=target, n_jobs=n_jobs, progress=progress, seed=seed
+            rows, target=target, n_jobs=n_jobs, progress=progress, strict=strict, seed=seed
         )
         return Audit(answers, groups, str(groups.name))
 
@@ -371,6 +378,8 @@ class Explainer:
         progress: bool = False,
         resume: bool = True,
         time_limit: float | None = None,
+        strict: bool = False,
+        long: bool = False,
         seed: int = 0,
     ) -> Summary:
         """Explain every row of a file, which may be larger than memory.
@@ -380,14 +389,19 @@ class Explainer:
         They are those of `explain_batch` on all rows.
 
         Args:
-            source: CSV, TSV or parquet; columns that the model does not know are ignored.
-            output: CSV or parquet with a row per answer, as `Batch.to_frame`; or JSON lines
-                ('.jsonl') with whole explanations. It appears when all rows are explained.
+            source: CSV, TSV or parquet; text may be compressed. Columns that the model does not
+                know are passed through to the answers.
+            output: CSV or parquet with a row per answer, as `Batch.to_frame(detail=True)`; or JSON
+                lines ('.jsonl') with whole explanations. It appears when all rows are explained.
+                In CSV, changes are rounded to six digits, all else is not; text that a spreadsheet
+                would run has a single quote before it.
             target: one class for all; with two classes, the less probable one of each row when
                 left out.
             n_jobs, backend, progress, seed: as in `explain_batch`.
             resume: go on with a '.part' file; False begins anew.
             time_limit: seconds for each 32 to 160 rows, which are solved together.
+            strict: as in `explain_batch`.
+            long: CSV or parquet with a row per change, as `Batch.changes`.
 
         Raises:
             InvalidInput: a file or a row is not what was expected, or the '.part' file belongs to
@@ -407,6 +421,8 @@ class Explainer:
             progress=progress,
             resume=resume,
             time_limit=time_limit,
+            strict=strict,
+            long=long,
             seed=check_seed(seed),
         )
 
@@ -434,6 +450,8 @@ class Explainer:
         time_limit: float | None = None,
         first: int = 0,
         parts: Sequence[slice] | None = None,
+        invalid: Mapping[int, str] | None = None,
+        strict: bool = True,
         n_jobs: int | None = 1,
         backend: Backend = "loky",
         progress: bool = False,
@@ -444,29 +462,51 @@ class Explainer:
         Args:
             values: shape `(rows, features)`.
             first: number of the first row, where these are part of a longer table.
-            parts: which rows are solved together.
+            parts: which rows are solved together, as far as they are valid.
+            invalid: why a row cannot be explained, by its position; its values are not looked at.
+            strict: raise if the classifier cannot judge a row; else it is invalid, too.
             target, min_log_prob, time_limit, n_jobs, backend, progress, seed: as in
                 `explain_batch`.
         """
         n_jobs = check_jobs(n_jobs)
+        targets = target_of_each(target, len(values))
+        wrong = dict(invalid or {})
+        valid = np.array([row for row in range(len(values)) if row not in wrong], dtype=np.intp)
+        logs = None
+        if self.judge is not None and not strict:
+            logs, unjudged = judge_rows(
+                self.judge, self.density.standardizer_.transform(values[valid])
+            )
+            wrong.update({int(valid[row]): reason for row, reason in unjudged.items()})
+            judged = np.array([row not in unjudged for row in range(len(valid))], dtype=bool)
+            valid, logs = valid[judged], logs[judged]
         asked = ask(
             self,
-            values,
-            target=target,
+            values[valid],
+            target=None if target is None else [targets[row] for row in valid],
             min_log_prob=min_log_prob,
             time_limit=time_limit,
             seed=seed,
-            first=first,
+            numbers=first + valid,
+            start_logs=logs,
         )
         plans = solve_rows(
             asked.question,
             asked.rows,
-            parts=parts,
+            parts=among(valid, share_out(len(values)) if parts is None else parts),
             n_jobs=n_jobs,
             backend=backend,
             progress=progress,
         )
-        return tuple(asked.answer(row, plan) for row, plan in enumerate(plans))
+        answers = {
+            int(number): asked.answer(row, plan)
+            for row, (number, plan) in enumerate(zip(valid, plans, strict=True))
+        }
+        for row, reason in wrong.items():
+            answers[row] = answer_invalid(
+                asked, values[row], reason, target=targets[row], min_log_prob=min_log_prob
+            )
+        return tuple(answers[row] for row in range(len(values)))
 
     def _adjusted(self, **settings: Any) -> Explainer:
         """Return the explainer with the settings that were given, and its judge of the class."""

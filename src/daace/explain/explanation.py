@@ -42,8 +42,8 @@ class Explanation:
 
     Attributes:
         status: how the search ended; true when a counterfactual was found.
-        current: the most probable class at the start.
-        target: the class asked for.
+        current: the most probable class at the start; None for an invalid row.
+        target: the class asked for; None for an invalid row that was not given one.
         path: waypoints in user units; the first row is the start, the last the counterfactual.
             The start only, when none was found.
         profile: for each waypoint `log_prob` (model space), `plausibility` (the same in standard
@@ -72,8 +72,8 @@ class Explanation:
     """
 
     status: Status
-    current: Label
-    target: Label
+    current: Label | None
+    target: Label | None
     path: pd.DataFrame
     profile: pd.DataFrame
     cost: float
@@ -201,7 +201,7 @@ class Explanation:
                 "change_sd": (after - before) / self.sd,
             }
         )
-        frame = frame[frame["change"] != 0]
+        frame = frame[frame["change"].abs() > 0]
         order = np.argsort(-frame["change_sd"].abs().to_numpy(), kind="stable")
         return frame.iloc[order].reset_index(drop=True)
 

@@ -60,6 +60,8 @@ def draw(
 ) -> Plot:
     """Draw an explanation; see `Explanation.plot`."""
     check_choice("kind", kind, KINDS)
+    if e.status == "invalid_row":
+        kind = "steps"  # which says why there are none
     if kind in ("waterfall", "profile"):
         from daace.explain.figures import draw_profile, draw_waterfall
 

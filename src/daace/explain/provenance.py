@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Self
 
+from daace.landscape.constraints import Constraints
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan, Planner
 
@@ -50,9 +53,36 @@ class Provenance:
         cls, problem: Problem, plan: Plan, *, planner: Planner, classifier: object, seed: int
     ) -> Self:
         """Collect what led from a problem to a plan."""
+        asked = cls.asked(
+            problem.landscape,
+            problem.goal,
+            problem.constraints,
+            planner=planner,
+            classifier=classifier,
+            seed=seed,
+        )
+        return replace(
+            asked,
+            seconds=plan.seconds,
+            evaluations=plan.evaluations,
+            classifier_calls=0 if plan.judged is None else plan.judged.calls,
+            classifier_rows=0 if plan.judged is None else plan.judged.rows,
+        )
+
+    @classmethod
+    def asked(
+        cls,
+        landscape: Landscape,
+        goal: Goal,
+        rules: Constraints,
+        *,
+        planner: Planner,
+        classifier: object,
+        seed: int,
+    ) -> Self:
+        """Collect what was asked, before any search."""
         from daace import __version__
 
-        landscape, goal = problem.landscape, problem.goal
         return cls(
             version=__version__,
             density=landscape.density.kind or type(landscape.density).__name__,
@@ -61,14 +91,12 @@ class Provenance:
             penalty=float(landscape.penalty),
             scale=landscape.scale,
             plausibility=None if goal.min_log_prob is not None else float(goal.plausibility),
-            min_log_prob=problem.region.min_log_prob,
+            min_log_prob=goal.threshold(landscape.density),
             min_posterior=float(goal.min_posterior),
-            constraints=asdict(problem.constraints),
+            constraints=asdict(rules),
             seed=seed,
-            seconds=plan.seconds,
-            evaluations=plan.evaluations,
-            classifier_calls=0 if plan.judged is None else plan.judged.calls,
-            classifier_rows=0 if plan.judged is None else plan.judged.rows,
+            seconds=0.0,
+            evaluations=0,
         )
 
     @classmethod

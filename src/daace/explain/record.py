@@ -86,14 +86,16 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError("the standard deviations do not fit the features")
     if any(column.shape != (len(path),) for column in profile.values()):
         raise ValueError("the profile does not fit the path")
+    status = Status(record["status"])
     for name in ("current", "target"):
-        if not isinstance(record[name], str | int | bool):
+        unknown = record[name] is None and status is Status.INVALID_ROW
+        if not (unknown or isinstance(record[name], str | int | bool)):
             raise ValueError(f"'{name}' is not a class")
     source = Provenance.from_record(record["provenance"])
     whole = [features.index(name) for name in source.constraints.get("integer", ())]
     frame = frame_of_rows(path, tuple(features), whole=whole)
     return {
-        "status": Status(record["status"]),
+        "status": status,
         "current": record["current"],
         "target": record["target"],
         "path": frame.rename_axis("waypoint"),

@@ -51,6 +51,9 @@ def render_fragment(e: Explanation) -> str:
 
 
 def _summary(e: Explanation) -> str:
+    if e.status == "invalid_row":
+        reason = "<br>".join(map(escape, e.notes))
+        return f'<h1>{escape(headline(e))}</h1>\n<p class="advice">{reason}</p>'
     known = [
         (
             f"Probability of '{e.target}'",
@@ -151,6 +154,8 @@ def _alternatives(e: Explanation) -> str:
 
 
 def _caveats(e: Explanation) -> str:
+    if e.status == "invalid_row":
+        return ""
     judge = "the model" if e.provenance.classifier is None else e.provenance.classifier
     items = [
         f"The probabilities are those of {judge}. They are as good as the data behind it, and "

@@ -26,6 +26,7 @@ ARGUMENTS = {
     "'epochs' must": "'--epochs' must",
     "'n_jobs' must": "'--jobs' must",
     "'output' must": "'--output' must",
+    "'long' must": "'--long' must",
     "'backend' must": "'--backend' must",
     "'alternatives' must": "'--alternatives' must",
     "'storage' must": "'--storage' must",

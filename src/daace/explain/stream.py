@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,27 +13,30 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice
-from daace._files import check_exists, check_writable
+from daace._files import check_writable
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
+from daace.data.files import TableFile, import_parquet, open_table
 from daace.data.table import quote
 from daace.density.base import ConditionalDensity
-from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain.batch import BLOCK, Batch, excluded_rows, refuse_excluded, share_out
+from daace.exceptions import InvalidInput
+from daace.explain.answer_file import FORMATS, AnswerWriter, passed_columns
+from daace.explain.batch import BLOCK, excluded_rows, refuse_excluded, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.journal import Journal
 from daace.explain.oddities import note_denied
+from daace.explain.outcomes import OUTCOME, to_outcome
 from daace.explain.provenance import describe_planner, name_of
 from daace.explain.record import to_record
+from daace.explain.rows import read_rows
 from daace.explain.summary import Summary, Tally
 
 if TYPE_CHECKING:
     from daace.explain.explainer import Explainer
+    from daace.explain.explanation import Explanation
 
 #: Rows that are turned into the final format together.
 FINAL = 4096
-
-FORMATS = (".csv", ".parquet", ".jsonl")
 
 
 def explain_file(
@@ -47,35 +50,45 @@ def explain_file(
     progress: bool,
     resume: bool,
     time_limit: float | None,
+    strict: bool,
+    long: bool,
     seed: int,
 ) -> Summary:
     """Explain every row of a file; see `Explainer.explain_file`."""
     source, output = Path(source), Path(output)
     if output.suffix.lower() not in FORMATS:
         raise InvalidInput(f"'output' must end in {quote(FORMATS)}. Got '{output.name}'.")
+    if long and output.suffix.lower() == ".jsonl":
+        raise InvalidInput("'long' must go with .csv or .parquet: JSON lines have all changes.")
     check_choice("backend", backend, BACKENDS)
     # Before the work begins: would the question itself be refused?
     nobody = np.empty((0, len(explainer.density.features_)))
     explainer.explain_values(nobody, target=target, time_limit=time_limit, seed=seed)
     if target is not None:
         explainer.density.class_index(target)
-    if ".parquet" in (source.suffix.lower(), output.suffix.lower()):
-        _parquet()
+    if output.suffix.lower() == ".parquet":
+        import_parquet()
     check_writable(output, source)
-    features = explainer.density.features_
     whole = output.suffix.lower() == ".jsonl"
-    _check_rows(explainer, source)
+    table = open_table(source)
+    known = model_columns(source, table.columns, explainer.density)
+    if strict:
+        with closing(table.blocks(BLOCK, columns=known)) as blocks:
+            _check_rows(explainer, source, blocks)
     asked = _fingerprint(explainer, source, target, seed, whole)
     part = Path(f"{output}.part")
     with (
-        closing(read_blocks(source, explainer.density)) as blocks,
+        closing(table.blocks(BLOCK, columns=known)) as blocks,
         Journal(part, asked, resume=resume) as journal,
     ):
         with Bar("Explaining", None, done=journal.rows, shown=progress) as bar:
-            for first, rows, parts in _waiting(blocks, journal, one_by_one=n_jobs in (None, 1)):
+            for first, frame, parts in _waiting(blocks, journal, one_by_one=n_jobs in (None, 1)):
+                rows = read_rows(explainer.density, frame, explainer.constraints)
                 try:
                     answers = explainer.explain_values(
-                        explainer.density.user_values(rows),
+                        rows.values,
+                        invalid=rows.invalid,
+                        strict=strict,
                         target=target,
                         time_limit=time_limit,
                         first=first,
@@ -90,23 +103,22 @@ def explain_file(
                         f"Rows {first} to {first + len(rows) - 1} of '{source}', counted from 0: "
                         f"{error}{kept}"
                     ) from None
-                answers = note_denied(explainer.density, rows, answers)
-                batch = Batch(answers, pd.RangeIndex(first, first + len(rows)), features)
-                journal.append(_lines(batch, whole=whole))
+                answers = note_denied(explainer.density, frame, answers)
+                journal.append(_lines(first, answers, whole=whole))
                 bar.advance(steps=len(rows))
-        summary = _finish(journal, output, features)
+        others = [name for name in table.columns if name not in known]
+        summary = _finish(journal, output, table, others, explainer.density, long)
     journal.path.unlink()
     return summary
 
 
-def _check_rows(explainer: Explainer, source: Path) -> None:
+def _check_rows(explainer: Explainer, source: Path, blocks: Iterable[pd.DataFrame]) -> None:
     """Raise `InvalidInput` for rows that cannot be explained, before hours have gone by.
 
     The first that cannot be read are told at once, those that break the constraints all together.
     """
-    with closing(read_blocks(source, explainer.density)) as blocks:
-        excluded = _excluded_rows(explainer, source, blocks)
-        refuse_excluded(excluded, place=f"'{source}', rows counted from 0: ")
+    excluded = _excluded_rows(explainer, source, blocks)
+    refuse_excluded(excluded, place=f"'{source}', rows counted from 0: ")
 
 
 def _excluded_rows(
@@ -149,64 +161,6 @@ def _waiting(
         first += len(frame)
 
 
-def read_blocks(source: Path, density: ConditionalDensity) -> Generator[pd.DataFrame, None, None]:
-    """Yield the model's columns of a CSV, TSV or parquet file, `BLOCK` rows at a time.
-
-    The features, and the class where the file has it.
-
-    Raises:
-        MissingFile: there is no such file.
-        InvalidInput: it is of another kind, or lacks a feature.
-    """
-    check_exists(source)
-    if not source.is_file():
-        raise InvalidInput(f"'{source}' must be a file. It is a folder.")
-    suffix = source.suffix.lower()
-    if suffix not in (".csv", ".tsv", ".parquet"):
-        raise InvalidInput(f"'{source}' must end in .csv, .tsv or .parquet. Got '{suffix}'.")
-    try:
-        if suffix == ".parquet":
-            parquet = _parquet()
-            with parquet.ParquetFile(source) as file:
-                columns = model_columns(source, file.schema_arrow.names, density)
-            return _even(_parquet_frames(source, columns))
-        separator = "\t" if suffix == ".tsv" else ","
-        header = pd.read_csv(source, sep=separator, nrows=0).columns
-        return _text_frames(source, model_columns(source, header, density), separator)
-    except InvalidInput:
-        raise
-    except (ValueError, OSError) as error:
-        raise InvalidInput(f"'{source}' could not be read as a table: {error}") from None
-
-
-def _text_frames(
-    source: Path, columns: list[str], separator: str
-) -> Generator[pd.DataFrame, None, None]:
-    with pd.read_csv(source, sep=separator, usecols=columns, chunksize=BLOCK) as reader:
-        yield from reader
-
-
-def _parquet_frames(source: Path, columns: list[str]) -> Generator[pd.DataFrame, None, None]:
-    with _parquet().ParquetFile(source) as file:
-        for batch in file.iter_batches(batch_size=BLOCK, columns=columns):
-            yield batch.to_pandas()
-
-
-def _even(frames: Generator[pd.DataFrame, None, None]) -> Generator[pd.DataFrame, None, None]:
-    """Yield blocks of equal size: a parquet file ends its batches where its row groups end."""
-    waiting: list[pd.DataFrame] = []
-    with closing(frames):
-        for frame in frames:
-            waiting.append(frame)
-            while sum(map(len, waiting)) >= BLOCK:
-                joined = pd.concat(waiting, ignore_index=True)
-                yield joined.iloc[:BLOCK]
-                waiting = [joined.iloc[BLOCK:]]
-    rest = pd.concat(waiting, ignore_index=True) if waiting else pd.DataFrame()
-    if len(rest):
-        yield rest
-
-
 def model_columns(source: Path, names: Iterable[str], density: ConditionalDensity) -> list[str]:
     """Return which columns of a file are the model's: the features, and the class if it is there.
 
@@ -236,7 +190,7 @@ def _fingerprint(
         "content": _digest(source),
         "whole explanations": whole,
         "features": list(explainer.density.features_),
-        "columns": list(Batch((), pd.RangeIndex(0), explainer.density.features_).to_frame()),
+        "columns": [*OUTCOME, "changes", "moved", "start", "end"],
         "model": [draws.mean, draws.sd],
         "penalty": float(explainer.penalty),
         "scale": explainer.scale,
@@ -256,39 +210,34 @@ def _digest(source: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _lines(batch: Batch, *, whole: bool) -> list[str]:
+def _lines(first: int, answers: Sequence[Explanation], *, whole: bool) -> list[str]:
+    """Return what the journal keeps of each answer: all of it, or what a table says."""
     if whole:
-        return [
-            dump_json({"row": row, **to_record(e)})
-            for row, e in zip(batch.index, batch, strict=True)
-        ]
-    frame = batch.to_frame()
-    name = "explanation_row" if "row" in batch.features else "row"
-    frame.insert(0, name, batch.index)
-    return [dump_json(record) for record in frame.to_dict("records")]
+        return [dump_json({"row": row, **to_record(e)}) for row, e in enumerate(answers, first)]
+    return [dump_json(to_outcome(e)) for e in answers]
 
 
-def _finish(journal: Journal, output: Path, features: tuple[str, ...]) -> Summary:
+def _finish(
+    journal: Journal,
+    output: Path,
+    table: TableFile,
+    others: Sequence[str],
+    density: ConditionalDensity,
+    long: bool,
+) -> Summary:
     """Turn the journal into the output, which appears as a whole."""
-    tally = Tally(features)
+    tally = Tally()
     temporary = output.with_name(f".{output.name[:40]}.tmp")
-    suffix, writer = output.suffix.lower(), None
+    suffix = output.suffix.lower()
     try:
         with temporary.open("wb") as file:
-            for records in journal.blocks(FINAL):
-                if suffix == ".jsonl":
-                    tally.add(_outcomes(records, features))
-                    lines = [dump_json(record) + "\n" for record in records]
-                    file.write("".join(lines).encode())
-                    continue
-                frame = _typed(pd.DataFrame(records), features)
-                tally.add(frame)
-                if suffix == ".csv":
-                    frame.to_csv(file, index=False, header=file.tell() == 0)
-                else:
-                    writer = _append_parquet(writer, file, frame)
-            if writer is not None:
-                writer.close()
+            writer = AnswerWriter(file, suffix, density, others=others, long=long)
+            first = 0
+            for outcomes, passed in _with_others(journal, table, others, verbatim=suffix == ".csv"):
+                tally.add(_to_tally(outcomes))
+                writer.write(first, outcomes, passed)
+                first += len(outcomes)
+            writer.close()
             file.flush()
             if not file.closed:
                 os.fsync(file.fileno())
@@ -298,44 +247,35 @@ def _finish(journal: Journal, output: Path, features: tuple[str, ...]) -> Summar
     return tally.summary()
 
 
-def _append_parquet(writer: Any, file: Any, frame: pd.DataFrame) -> Any:
-    parquet = _parquet()
-    import pyarrow
+def _with_others(
+    journal: Journal, table: TableFile, others: Sequence[str], *, verbatim: bool
+) -> Iterator[tuple[list[dict[str, Any]], pd.DataFrame]]:
+    """Yield outcomes and the columns that are passed through, row by row the same.
 
-    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-    if writer is None:
-        writer = parquet.ParquetWriter(file, table.schema)
-    writer.write_table(table)
-    return writer
-
-
-def _typed(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:
-    """Give the columns back the types they had before JSON."""
-    numbers = [
-        name
-        for name in frame.columns
-        if name in features
-        or name.removeprefix("explanation_") in ("cost", "log_prob", "posterior")
-    ]
-    return frame.astype(dict.fromkeys(numbers, np.float64))
+    At least once: a table without rows has a header, too.
+    """
+    if not journal.rows:
+        yield [], pd.DataFrame(columns=list(others))
+        return
+    if not others:
+        for outcomes in journal.blocks(FINAL):
+            yield outcomes, pd.DataFrame(index=pd.RangeIndex(len(outcomes)))
+        return
+    with closing(passed_columns(table, others, FINAL, verbatim=verbatim)) as passed:
+        yield from zip(journal.blocks(FINAL), passed, strict=True)
 
 
-def _outcomes(records: list[dict[str, Any]], features: tuple[str, ...]) -> pd.DataFrame:
-    """Return what a summary needs of whole explanations, named as in `Batch.to_frame`."""
-    columns = {
-        "status": [record["status"] for record in records],
-        "cost": np.array([float(record["cost"]) for record in records]),
-        "steps": np.array([len(record["path"]) - 1 for record in records]),
-        "notes": [" ".join(record["notes"]) for record in records],
-    }
+def _to_tally(outcomes: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return what a summary needs of outcomes, or of whole explanations."""
+    notes = [note if isinstance(note, str) else " ".join(note) for note in
+             (outcome["notes"] for outcome in outcomes)]  # fmt: skip
     return pd.DataFrame(
-        {f"explanation_{n}" if n in features else n: column for n, column in columns.items()}
+        {
+            "status": [outcome["status"] for outcome in outcomes],
+            "cost": np.array([float(outcome["cost"]) for outcome in outcomes]),
+            "steps": np.array(
+                [o["steps"] if "steps" in o else len(o["path"]) - 1 for o in outcomes]
+            ),
+            "notes": notes,
+        }
     )
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingDependency("Parquet needs pyarrow: pip install 'daace[parquet]'.") from None
-    return pyarrow.parquet

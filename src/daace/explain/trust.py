@@ -296,6 +296,8 @@ def nearest_rows(e: Explanation, rows: object) -> pd.DataFrame:
     Raises:
         InvalidInput: there are fewer than two rows, or they have other columns.
     """
+    if e.status == "invalid_row":
+        raise InvalidInput("The explanation must be of a valid row. This one is invalid.")
     frame = as_frame(rows, name="rows")
     names: Sequence[str] = list(e.path.columns)
     if not set(names) <= set(map(str, frame.columns)):

@@ -21,8 +21,9 @@ NAMED = 5
 
 def describe(e: Explanation, *, features: int = NAMED) -> str:
     """Return the explanation as text: outcome, then each step with its largest changes."""
-    lines = [headline(e), ""]
-    lines.append(f"Start: {waypoint_summary(e, 0)}")
+    lines = [headline(e)]
+    if e.status != "invalid_row":
+        lines += ["", f"Start: {waypoint_summary(e, 0)}"]
     if not e.found:
         lines += ["", *advice(e)]
     for step in range(1, e.step_count + 1):
@@ -43,6 +44,8 @@ def describe(e: Explanation, *, features: int = NAMED) -> str:
 
 def headline(e: Explanation) -> str:
     """Return the outcome in one sentence."""
+    if e.status == "invalid_row":
+        return "This row cannot be explained (invalid_row)."
     if e.status == "already_there":
         return f"Nothing has to change: '{e.target}' is reached already."
     way = f"from '{e.current}' to '{e.target}'"
@@ -56,6 +59,8 @@ def headline(e: Explanation) -> str:
 
 def advice(e: Explanation) -> list[str]:
     """Return what was asked, and what to relax so that a path can be found; one entry a line."""
+    if e.status == "invalid_row":
+        return list(e.notes)
     asked = e.provenance
     if asked.plausibility is None:
         plausible = f"min_log_prob {asked.min_log_prob:.4g}"

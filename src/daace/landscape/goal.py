@@ -101,10 +101,6 @@ class Goal:
         Raises:
             InvalidInput: the target is not a class of the density.
         """
-        draws = density.draws_
-        alpha = self.min_log_prob
-        if alpha is None:
-            alpha = draws.mean + self.plausibility * draws.sd
         judge = density if posterior is None else posterior
         label = density.classes_[density.class_index(self.target)]
         known = [str(name) for name in judge.classes_]
@@ -112,7 +108,13 @@ class Goal:
             raise InvalidInput(f"'posterior' must know the class '{label}'. Got {quote(known)}.")
         index = known.index(str(label))
         beta = float(np.log(self.min_posterior)) if self.min_posterior > 0 else -np.inf
-        return GoalRegion(density, posterior, index, float(alpha), beta)
+        return GoalRegion(density, posterior, index, self.threshold(density), beta)
+
+    def threshold(self, density: ConditionalDensity) -> float:
+        """Return the smallest log p that the end may have."""
+        if self.min_log_prob is not None:
+            return float(self.min_log_prob)
+        return float(density.draws_.mean + self.plausibility * density.draws_.sd)
 
     def check(
         self, density: ConditionalDensity, x: FloatArray, posterior: Posterior | None = None

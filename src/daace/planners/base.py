@@ -27,6 +27,7 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     OUT_OF_BUDGET = "out_of_budget"
     CLASSIFIER_FAILED = "classifier_failed"
+    INVALID_ROW = "invalid_row"
 
     def __bool__(self) -> bool:
         return self in (Status.FOUND, Status.ALREADY_THERE)

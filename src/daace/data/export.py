@@ -1,0 +1,72 @@
+"""CSV to hand over: text that a spreadsheet would run is escaped, numbers stay numbers."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from itertools import chain
+
+import pandas as pd
+
+#: What a cell begins with that Excel, LibreOffice or Google Sheets take for a formula; the wide
+#: forms are read like the plain ones in some of them.
+FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+
+#: Text that is a number, sign or not, is no formula.
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def escape_formula(value: object) -> object:
+    """Return text that begins like a formula with a single quote before it, all else as it is.
+
+    As OWASP advises against CSV injection: a cell `=HYPERLINK(...)` of somebody's table must not
+    run where the answers are opened.
+
+    Example:
+        >>> escape_formula("=1+1"), escape_formula("-5.2"), escape_formula(-5.2)
+        ("'=1+1", '-5.2', -5.2)
+    """
+    if not isinstance(value, str) or not value.startswith(FORMULA) or NUMBER.fullmatch(value):
+        return value
+    return f"'{value}"
+
+
+def csv_text(
+    frame: pd.DataFrame, *, header: bool = True, formats: Mapping[str, str] | None = None
+) -> str:
+    r"""Return a frame as CSV without its index, safe to open in a spreadsheet.
+
+    Args:
+        frame: the rows.
+        header: begin with the names.
+        formats: how to write numbers, by column, such as '.4g'; as many digits as they have when
+            left out.
+
+    Example:
+        >>> frame = pd.DataFrame({"who": ["@me", None], "cost": [1 / 3, -1.0]})
+        >>> csv_text(frame, formats={"cost": ".3g"})
+        "who,cost\n'@me,0.333\n,-1\n"
+    """
+    columns = [_written(frame.iloc[:, j], formats or {}) for j in range(frame.shape[1])]
+    names = [str(escape_formula(str(name))) for name in frame.columns]
+    cells = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else frame
+    text = [column for column in columns if not pd.api.types.is_numeric_dtype(column.dtype)]
+    # Python's writer leaves carriage returns bare, which readers take for the end of a row.
+    bare = any("\r" in str(cell) for cell in chain(names, *text))
+    return cells.to_csv(
+        index=False,
+        header=names if header else False,
+        lineterminator="\n",
+        quoting=csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL,
+    )
+
+
+def _written(column: pd.Series, formats: Mapping[str, str]) -> pd.Series:
+    kind = column.dtype
+    if pd.api.types.is_float_dtype(kind) and str(column.name) in formats:
+        form = formats[str(column.name)]
+        return column.map(lambda value: f"{value:{form}}", na_action="ignore").astype(object)
+    if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_datetime64_any_dtype(kind):
+        return column
+    return column.astype(object).map(escape_formula)

@@ -1,0 +1,116 @@
+"""Rows as users have them: the model's numbers, which rows cannot be read, and other columns."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray
+from daace.data.table import LARGEST
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.words import shorten
+from daace.landscape.constraints import Constraints
+
+#: Text that is a number.
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+#: Values named in the reason why a row cannot be read.
+NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to explain.
+
+    Attributes:
+        values: in user units and the model's order of features; NaN where there is no number.
+        invalid: why a row cannot be explained, by its position.
+        others: the columns that the model does not know, as they came.
+    """
+
+    values: FloatArray
+    invalid: Mapping[int, str] = field(default_factory=dict)
+    others: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_rows(density: ConditionalDensity, given: object, rules: Constraints | None) -> Rows:
+    """Read a frame or array; what is wrong with single rows is kept, not raised.
+
+    Args:
+        density: knows names and units.
+        given: rows in user units.
+        rules: the constraints, which some rows may break as they are.
+
+    Raises:
+        InvalidInput: features are missing, or it is no table.
+    """
+    frame = density.user_frame(given)
+    known = (*density.features_, density.target_)
+    others = frame[[name for name in frame.columns if name not in known]]
+    values = np.empty((len(frame), len(density.features_)))
+    wrong: dict[int, list[str]] = {}
+    for j, name in enumerate(density.features_):
+        values[:, j], gaps = read_numbers(frame[name])
+        for row, what in gaps.items():
+            wrong.setdefault(row, []).append(f"'{name}' {what}")
+    invalid = {row: _reason(parts) for row, parts in sorted(wrong.items())}
+    if rules is not None:
+        for row, start in enumerate(density.standardizer_.transform(values)):
+            if row not in invalid:
+                try:
+                    rules.compile(density, start)
+                except InvalidInput as error:
+                    invalid[row] = str(error)
+    return Rows(values, invalid, others)
+
+
+def read_numbers(column: pd.Series) -> tuple[FloatArray, dict[int, str]]:
+    """Return the numbers of a column, NaN where there is none, and what is there instead.
+
+    Text that is a plain number counts as one: a single word makes a whole column text.
+
+    Example:
+        >>> values, instead = read_numbers(pd.Series(["1.5", None, "many"]))
+        >>> values.tolist(), instead
+        ([1.5, nan, nan], {1: 'is missing', 2: "is 'many'"})
+    """
+    kind = column.dtype
+    numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
+    if numeric:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    else:
+        values = np.array([_number(value) for value in column], dtype=np.float64)
+    values[np.abs(values) > LARGEST] = np.nan
+    cells = column.to_numpy(dtype=object)
+    return values, {int(i): _instead(cells[i]) for i in np.flatnonzero(np.isnan(values))}
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str):
+        return float(value) if NUMBER.fullmatch(value.strip()) else math.nan
+    return float(value) if isinstance(value, numbers.Real | Decimal) else math.nan
+
+
+def _instead(value: object) -> str:
+    missing = pd.isna(value)  # type: ignore[call-overload]
+    if isinstance(missing, bool | np.bool_) and missing:
+        return "is missing"
+    if isinstance(value, numbers.Real):
+        return f"is {value:g}"
+    return f"is '{shorten(str(value))}'"
+
+
+def _reason(parts: list[str]) -> str:
+    more = f" and {len(parts) - NAMED} more" if len(parts) > NAMED else ""
+    return f"Every feature must be a finite number, but {', '.join(parts[:NAMED])}{more}."
