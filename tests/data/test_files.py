@@ -15,7 +15,7 @@ import pytest
 
 from daace.data import files
 from daace.data.files import open_table, read_frame
-from daace.exceptions import InvalidInput, MissingDependency
+from daace.exceptions import DaaceError, InvalidInput, MissingDependency
 
 KINDS = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv", ".tsv.gz", ".parquet")
 
@@ -190,7 +190,7 @@ def test_files_that_are_no_tables(
     if content is not None:
         path.write_bytes(content)
     for read in (read_frame, lambda path: list(open_table(path).blocks(1))):
-        with pytest.raises(InvalidInput) as caught:
+        with pytest.raises(DaaceError) as caught:
             read(path)
         assert message in str(caught.value)
         assert name in str(caught.value)
