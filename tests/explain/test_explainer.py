@@ -73,7 +73,6 @@ def test_a_row_may_come_in_any_shape(simple):
     ("row", "message"),
     [
         ({"x1": 0.0}, "Missing: 'x2'"),
-        ({"x1": 0.0, "x2": 0.0, "age": 3}, "Unknown: 'age'"),
         ({"x1": 0.0, "x2": np.nan}, "missing values"),
         ({"x1": np.inf, "x2": 0.0}, "finite"),
         ({"x1": "tall", "x2": 0.0}, "numeric"),
@@ -85,6 +84,12 @@ def test_a_row_may_come_in_any_shape(simple):
 def test_bad_rows_are_refused(simple, row, message):
     with pytest.raises(InvalidInput, match=message):
         simple.explain(row)
+
+
+def test_a_row_may_have_columns_that_the_model_does_not_know(simple):
+    plain = simple.explain({"x1": 0.0, "x2": 0.5})
+    named = simple.explain(pd.Series({"name": "Ada", "x2": 0.5, "x1": 0.0, "born": None}))
+    pd.testing.assert_frame_equal(named.path, plain.path)
 
 
 def test_the_row_is_not_modified(simple):

@@ -107,7 +107,8 @@ class Explainer:
         """Explain one row. Whatever is left out is as the explainer has it.
 
         Args:
-            row: a Series, dict, one-row frame (pandas or polars) or array, in user units.
+            row: a Series, dict, one-row frame (pandas or polars) or array, in user units. Columns
+                that the model does not know are ignored.
             target: the class to reach; with two classes, the less probable one when left out.
             penalty, plausibility, min_posterior, constraints, planner: as in the constructor.
             min_log_prob: threshold of log p itself; overrides `plausibility`.
