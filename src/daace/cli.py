@@ -1,7 +1,7 @@
 """The command `daace`: the package's words, from a shell.
 
 Results go to stdout, everything else to stderr. Exit code 0: done; 1: no counterfactual was found;
-2: wrong use, or an error of ours, in one sentence.
+2: wrong use, or an error of ours, in one sentence; 130: Ctrl-C; 143: SIGTERM.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from daace._files import check_writable, write_atomically
+from daace._signals import TERMINATED, terminable
 from daace.data.table import did_you_mean, quote
 from daace.eqi.cli import app as eqi_app
 from daace.exceptions import DaaceError, InvalidInput
@@ -64,7 +65,7 @@ app.add_typer(eqi_app, name="eqi")
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), terminable() as terminated:
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             code = app(args=given or ["--help"], prog_name="daace", standalone_mode=False)
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 code = _fail(f"Internal error: {type(error).__name__}: {what}; please report it.")
         except SystemExit:  # typer's answer to a reader that closed the pipe
             code = 2
-    sys.exit(code or 0)
+    sys.exit(TERMINATED if terminated else code or 0)
 
 
 def _version(wanted: bool) -> None:

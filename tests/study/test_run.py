@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,17 +116,14 @@ main(sys.argv[4:])
 
 
 def start(code: str, *arguments: str) -> tuple[int, str]:
-    """Run code in a process group of its own; return its exit code and what it said on stderr."""
-    with tempfile.TemporaryFile("w+") as said:  # no pipe: orphaned workers would hold it open
+    """Run code in a process of its own; return its exit code and what it said on stderr."""
+    with tempfile.TemporaryFile("w+") as said:  # no pipe: workers would hold it open
         process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
             env={**os.environ, "PYTHONPATH": SOURCES},
             stderr=said,
-            start_new_session=True,
         )
         code_of_exit = process.wait()
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # workers whose parent was killed
         said.seek(0)
         return code_of_exit, said.read()
 
