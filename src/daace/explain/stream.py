@@ -21,6 +21,7 @@ from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain.batch import BLOCK, Batch, excluded_rows, refuse_excluded, share_out
 from daace.explain.encoding import dump_json
+from daace.explain.identity import identify_density, identify_judge, identify_planner
 from daace.explain.journal import Journal
 from daace.explain.oddities import note_denied
 from daace.explain.provenance import describe_planner, name_of
@@ -226,8 +227,7 @@ def _fingerprint(
     """Return what the answers depend on, to tell whether a stopped run may go on."""
     from daace import __version__
 
-    planner, rules, judge = explainer.planner, explainer.constraints, explainer.classifier
-    draws = explainer.density.draws_
+    planner, rules, judge = explainer.planner, explainer.constraints, explainer.judge
     return {
         "version": __version__,
         "source": source.name,
@@ -235,14 +235,23 @@ def _fingerprint(
         "whole explanations": whole,
         "features": list(explainer.density.features_),
         "columns": list(Batch((), pd.RangeIndex(0), explainer.density.features_).to_frame()),
-        "model": [draws.mean, draws.sd],
+        "model": identify_density(explainer.density),
         "penalty": float(explainer.penalty),
         "scale": explainer.scale,
         "plausibility": float(explainer.plausibility),
         "min_posterior": float(explainer.min_posterior),
         "constraints": None if rules is None else repr(rules),
         "planner": None if planner is None else describe_planner(planner),
-        "classifier": None if judge is None else name_of(judge),
+        "rows of the planner": None if planner is None else identify_planner(planner),
+        "classifier": None if judge is None else name_of(explainer.classifier),
+        "answers of the classifier": None
+        if judge is None
+        else identify_judge(
+            judge,
+            explainer.density,
+            budget=explainer.classifier_budget,
+            has_grad=explainer.classifier_grad is not None,
+        ),
         "target": None if target is None else str(target),
         "seed": int(seed),
     }
