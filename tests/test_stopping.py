@@ -80,6 +80,8 @@ def stop_midway(
             assert await_true(busy, PATIENCE)
             assert process.poll() is None, log.read_text()
             process.send_signal(how)
+            if how == signal.SIGINT and not await_true(lambda: process.poll() is not None, SECONDS):
+                process.send_signal(how)  # as people do: compiled libraries can lose the first
             assert await_true(lambda: process.poll() is not None, SECONDS), "it does not end"
             assert await_true(lambda: not members(process.pid), SECONDS), members(process.pid)
         finally:

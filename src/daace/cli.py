@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from daace._files import check_writable, write_atomically
+from daace._files import check_writable, replacing, write_atomically
 from daace._signals import TERMINATED, terminable
 from daace.data.table import did_you_mean, quote
 from daace.eqi.cli import app as eqi_app
@@ -347,6 +347,8 @@ def explain(
     }
     _check_use(every, single, output)
     if every and output is not None:
+        from daace.explain.stream import part_of
+
         given: dict[str, Any] = {
             "penalty": penalty,
             "plausibility": plausibility,
@@ -367,8 +369,9 @@ def explain(
                 seed=seed,
             )
         except KeyboardInterrupt:
-            if Path(f"{output}.part").exists():
-                _note(f"Stopped. The answers are in '{output}.part': the same command goes on.")
+            part = part_of(output)
+            if part.exists():
+                _note(f"Stopped. The answers are in '{part}': the same command goes on.")
             raise typer.Exit(130) from None
         typer.echo(str(summary))
         _note(f"Answers: {output}")
@@ -435,7 +438,8 @@ def check(
                 "may not."
             )
     if plot is not None:
-        result.plot().savefig(plot, dpi=150)
+        with replacing(plot) as file:
+            result.plot().savefig(file, format=plot.suffix.lower()[1:], dpi=150)
         _note(f"Plot: {plot}")
 
 

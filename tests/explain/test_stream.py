@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -250,6 +251,69 @@ def test_another_classifier_does_not_go_on(simple, few, monkeypatch, change, nam
     with pytest.raises(InvalidInput, match=rf"same question. It differs in '{named}': ask as"):
         replace(judged, **change).explain_file(few, out, target="well")
     assert judged.explain_file(few, out, target="well").rows == 40
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_an_output_that_is_a_link_stays_one(simple, few, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    far, link, plain = (few.with_name(f"{name}{suffix}") for name in ("far", "link", "plain"))
+    link.symlink_to(far)
+    simple.explain_file(few, plain, target="well")
+    simple.explain_file(few, link, target="well")
+    assert link.is_symlink()
+    if suffix == ".jsonl":  # whole explanations have the seconds that they took
+        assert far.read_bytes().count(b"\n") == plain.read_bytes().count(b"\n") == 40
+    else:
+        assert far.read_bytes() == plain.read_bytes()
+    assert len(list(few.parent.iterdir())) == 4
+
+
+def test_an_output_that_is_a_link_has_one_writer(simple, few, monkeypatch):
+    far, link = few.with_name("far.csv"), few.with_name("link.csv")
+    link.symlink_to(far)
+    finish, refused = stream._finish, []
+
+    def meanwhile(*arguments):
+        for other in (link, far):
+            with pytest.raises(InvalidInput, match=r"far.csv.part' must have one writer"):
+                simple.explain_file(few, other, target="well")
+            refused.append(other)
+        return finish(*arguments)
+
+    monkeypatch.setattr(stream, "_finish", meanwhile)
+    assert simple.explain_file(few, link, target="well").rows == 40
+    assert len(refused) == 2
+
+
+def test_a_device_takes_answers_and_stays_one(simple, few):
+    link = few.with_name("null.csv")
+    link.symlink_to(os.devnull)
+    assert simple.explain_file(few, link, target="well").rows == 40
+    assert link.is_char_device()
+    assert sorted(p.name for p in few.parent.iterdir()) == ["data.csv", "null.csv"]
+
+
+@pytest.mark.parametrize("planted", [".answers.csv.tmp", "answers.csv.part"])
+def test_planted_links_are_not_followed(simple, few, planted):
+    victim = few.with_name("victim.txt")
+    victim.write_text("dear diary")
+    few.with_name(planted).symlink_to(victim)
+    try:
+        simple.explain_file(few, few.with_name("answers.csv"), target="well")
+    except InvalidInput as error:
+        assert "must be a plain file. It is a link" in str(error)  # noqa: PT017
+    assert victim.read_text() == "dear diary"
+    assert few.with_name(planted).is_symlink()
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_foreign_part_is_left_alone(simple, few, resume):
+    part = few.with_name("answers.csv.part")
+    part.write_text("dear diary")
+    with pytest.raises(InvalidInput, match="must be unfinished work of this program"):
+        simple.explain_file(few, few.with_name("answers.csv"), target="well", resume=resume)
+    assert part.read_text() == "dear diary"
 
 
 def test_the_source_is_not_written_over(simple, table):

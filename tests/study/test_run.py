@@ -13,7 +13,7 @@ import pytest
 import daace
 from daace._workers import Workers
 from daace.study.reading import parse_spec
-from daace.study.records import read_records
+from daace.study.records import RecordFile, read_records
 from daace.study.run import RECORDS, run_study
 from daace.study.source import Source
 from daace.study.spec import StudySpec
@@ -69,6 +69,12 @@ def test_records_can_be_set_aside(tiny: StudySpec, tmp_path: Path) -> None:
     run_study(one, tmp_path)
     assert run_study(one, tmp_path, resume=False).new == 4
     assert (tmp_path / "records-1.jsonl").exists()
+    with (
+        RecordFile(tmp_path / RECORDS),
+        pytest.raises(daace.InvalidInput, match=r"must have one writer. Another process"),
+    ):
+        run_study(one, tmp_path, resume=False)
+    assert not (tmp_path / "records-2.jsonl").exists()
 
 
 PLAIN = "from daace.cli import main; main()"

@@ -35,8 +35,10 @@ def identify_density(density: ConditionalDensity) -> str:
 
     Example:
         >>> from daace import GaussianMixture
-        >>> one, other = (GaussianMixture([1, 1], [[0.0], [m]], [[[1.0]]] * 2) for m in (4, 5))
-        >>> identify_density(one) == identify_density(one), identify_density(other) == one
+        >>> means = ([[0.0], [4.0]], [[0.0], [4.0]], [[0.0], [4.1]])
+        >>> densities = [GaussianMixture([1, 1], m, [[[1.0]]] * 2, ["ill", "well"]) for m in means]
+        >>> one, same, other = map(identify_density, densities)
+        >>> one == same, one == other
         (True, False)
     """
     about: dict[str, Any] = {

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice
-from daace._files import check_writable
+from daace._files import check_writable, destination, replacing
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.table import quote
@@ -67,7 +67,7 @@ def explain_file(
     whole = output.suffix.lower() == ".jsonl"
     _check_rows(explainer, source)
     asked = _fingerprint(explainer, source, target, seed, whole)
-    part = Path(f"{output}.part")
+    part = part_of(output)
     with (
         closing(read_blocks(source, explainer.density)) as blocks,
         Journal(part, asked, resume=resume) as journal,
@@ -96,8 +96,13 @@ def explain_file(
                 journal.append(_lines(batch, whole=whole))
                 bar.advance(steps=len(rows))
         summary = _finish(journal, output, features)
-    journal.path.unlink()
+        journal.remove()
     return summary
+
+
+def part_of(output: Path) -> Path:
+    """Return where finished rows are kept until all are."""
+    return Path(f"{destination(output)}.part")
 
 
 def _check_rows(explainer: Explainer, source: Path) -> None:
@@ -278,30 +283,24 @@ def _lines(batch: Batch, *, whole: bool) -> list[str]:
 def _finish(journal: Journal, output: Path, features: tuple[str, ...]) -> Summary:
     """Turn the journal into the output, which appears as a whole."""
     tally = Tally(features)
-    temporary = output.with_name(f".{output.name[:40]}.tmp")
     suffix, writer = output.suffix.lower(), None
-    try:
-        with temporary.open("wb") as file:
-            for records in journal.blocks(FINAL):
-                if suffix == ".jsonl":
-                    tally.add(_outcomes(records, features))
-                    lines = [dump_json(record) + "\n" for record in records]
-                    file.write("".join(lines).encode())
-                    continue
-                frame = _typed(pd.DataFrame(records), features)
-                tally.add(frame)
-                if suffix == ".csv":
-                    frame.to_csv(file, index=False, header=file.tell() == 0)
-                else:
-                    writer = _append_parquet(writer, file, frame)
-            if writer is not None:
-                writer.close()
-            file.flush()
-            if not file.closed:
-                os.fsync(file.fileno())
-        os.replace(temporary, output)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(output) as file:
+        first = True
+        for records in journal.blocks(FINAL):
+            if suffix == ".jsonl":
+                tally.add(_outcomes(records, features))
+                lines = [dump_json(record) + "\n" for record in records]
+                file.write("".join(lines).encode())
+                continue
+            frame = _typed(pd.DataFrame(records), features)
+            tally.add(frame)
+            if suffix == ".csv":
+                frame.to_csv(file, index=False, header=first)
+            else:
+                writer = _append_parquet(writer, file, frame)
+            first = False
+        if writer is not None:
+            writer.close()
     return tally.summary()
 
 
