@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from itertools import islice
 from typing import Any, Literal, TypeVar
@@ -21,6 +26,9 @@ BACKENDS = ("loky", "dask", "ray")
 
 #: Tasks per worker that are handed out ahead.
 PREPARED = 2
+
+#: Seconds between two looks of a worker at its parent.
+WATCH = 1.0
 
 #: How joblib's backends call it when a process vanishes.
 DEATHS = {
@@ -153,11 +161,12 @@ class Crew:
         return PREPARED * int(effective_n_jobs(self.workers.jobs))
 
     def run(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+        self, function: Callable[[Task], Result], tasks: Iterable[Task]
     ) -> Iterator[tuple[int, Result]]:
         """Yield the number of each task and its result, in the order in which they come.
 
-        Tasks are handed out in their order.
+        Tasks are handed out in their order, and made no earlier. Workers on this machine end when
+        this process does, even if it is killed.
 
         Raises:
             WorkerDied: a worker vanished; what has not been yielded is lost.
@@ -168,7 +177,7 @@ class Crew:
             return
         try:
             several = self._ray if self.workers.backend == "ray" else self._joblib
-            yield from several(function, list(enumerate(tasks)))
+            yield from several(function, enumerate(tasks))
         except Exception as error:
             if DEATHS & {kind.__name__ for kind in type(error).__mro__}:
                 raise WorkerDied("A worker died.") from None
@@ -184,7 +193,7 @@ class Crew:
         return next(iter(apart.run(function, [task])))[1]
 
     def _joblib(
-        self, function: Callable[[Task], Result], tasks: list[tuple[int, Task]]
+        self, function: Callable[[Task], Result], tasks: Iterable[tuple[int, Task]]
     ) -> Iterator[tuple[int, Result]]:
         from joblib import Parallel, delayed
 
@@ -198,11 +207,12 @@ class Crew:
             pre_dispatch=self.handed_out,
             return_as="generator_unordered",
             max_nbytes=None,
+            initializer=_tied_to(os.getpid()),  # threads and clusters ignore it
         )
         yield from pool(delayed(_numbered)(function, number, task) for number, task in tasks)
 
     def _ray(
-        self, function: Callable[[Task], Result], tasks: list[tuple[int, Task]]
+        self, function: Callable[[Task], Result], tasks: Iterable[tuple[int, Task]]
     ) -> Iterator[tuple[int, Result]]:
         """Hand out tasks without joblib, whose Ray backend returns nothing before all is done."""
         ray = _import("ray", "ray")
@@ -220,6 +230,45 @@ class Crew:
 
 def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:
     return number, function(task)
+
+
+@cache
+def _tied_to(parent: int) -> Callable[[], None]:
+    """Return what a worker does first: see to it that it ends when its parent does.
+
+    A parent that is killed can tell nobody. Functions inside a function travel by value: the watch
+    begins before the worker imports this package, which takes longer than everything else.
+
+    Args:
+        parent: number of the process; joblib replaces its workers whenever it gets another function
+            than before, so each process has one.
+    """
+
+    def wait() -> None:
+        if sys.platform == "win32":
+            import _winapi
+
+            synchronize = 0x00100000
+            handle = _winapi.OpenProcess(synchronize, False, parent)  # OSError: it is gone
+            _winapi.WaitForSingleObject(handle, _winapi.INFINITE)
+        elif os.getppid() == parent:
+            # Not by prctl(PR_SET_PDEATHSIG), which is about the thread that made this process.
+            while os.getppid() == parent:
+                time.sleep(WATCH)
+        else:  # the parent is gone already, or this is a grandchild
+            while True:
+                os.kill(parent, 0)  # OSError: it is gone
+                time.sleep(WATCH)
+
+    def watch() -> None:
+        with suppress(OSError):
+            wait()
+        os._exit(1)  # at once: nobody is left to take a result
+
+    def begin() -> None:
+        threading.Thread(target=watch, name="daace-parent", daemon=True).start()
+
+    return begin
 
 
 def _is_connected(distributed: Any) -> bool:

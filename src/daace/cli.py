@@ -1,7 +1,7 @@
 """The command `daace`: the package's words, from a shell.
 
 Results go to stdout, everything else to stderr. Exit code 0: done; 1: no counterfactual was found;
-2: wrong use, or an error of ours, in one sentence.
+2: wrong use, or an error of ours, in one sentence; 130: Ctrl-C; 143: SIGTERM.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from daace._files import check_writable, write_atomically
+from daace._files import check_writable, replacing, write_atomically
+from daace._signals import TERMINATED, terminable
 from daace.data.table import did_you_mean, quote
 from daace.eqi.cli import app as eqi_app
 from daace.exceptions import DaaceError, InvalidInput
@@ -65,7 +66,7 @@ app.add_typer(eqi_app, name="eqi")
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and leave with its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), terminable() as terminated:
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             code = app(args=given or ["--help"], prog_name="daace", standalone_mode=False)
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 code = _fail(f"Internal error: {type(error).__name__}: {what}; please report it.")
         except SystemExit:  # typer's answer to a reader that closed the pipe
             code = 2
-    sys.exit(code or 0)
+    sys.exit(TERMINATED if terminated else code or 0)
 
 
 def _version(wanted: bool) -> None:
@@ -366,6 +367,8 @@ def explain(
     }
     _check_use(every, single, {"--output": output, "--strict": strict, "--long": long})
     if every and output is not None:
+        from daace.explain.stream import part_of
+
         given: dict[str, Any] = {
             "penalty": penalty,
             "plausibility": plausibility,
@@ -388,8 +391,9 @@ def explain(
                 seed=seed,
             )
         except KeyboardInterrupt:
-            if Path(f"{output}.part").exists():
-                _note(f"Stopped. The answers are in '{output}.part': the same command goes on.")
+            part = part_of(output)
+            if part.exists():
+                _note(f"Stopped. The answers are in '{part}': the same command goes on.")
             raise typer.Exit(130) from None
         typer.echo(str(summary))
         _note(f"Answers: {output}")
@@ -456,7 +460,8 @@ def check(
                 "may not."
             )
     if plot is not None:
-        result.plot().savefig(plot, dpi=150)
+        with replacing(plot) as file:
+            result.plot().savefig(file, format=plot.suffix.lower()[1:], dpi=150)
         _note(f"Plot: {plot}")
 
 

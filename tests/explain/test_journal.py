@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from daace.exceptions import InvalidInput
-from daace.explain.journal import Journal
+from daace.explain.journal import HEAD, Journal
 
 ASKED = {"seed": 1, "target": "well"}
 
@@ -58,9 +58,30 @@ def test_another_question_is_refused(tmp_path):
         assert journal.rows == 0
 
 
-def test_another_file_is_left_alone(tmp_path):
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize(
+    "content", ["dear diary\n", "dear diary", '{"asked": 1}\n', '{"asked": {}}\n', "\n", "{}"]
+)
+def test_another_file_is_left_alone(tmp_path, content, resume):
     path = tmp_path / "a.part"
-    path.write_text("dear diary\n")
+    path.write_text(content)
     with pytest.raises(InvalidInput, match="must be unfinished work of this program"):
+        Journal(path, ASKED, resume=resume)
+    assert path.read_text() == content
+
+
+def test_a_damaged_head_is_another_question(tmp_path):
+    path = tmp_path / "a.part"
+    path.write_text(HEAD + '[1, 2]}\n"row"\n')
+    with pytest.raises(InvalidInput, match=r"same question. It differs in 'seed', 'target'"):
         Journal(path, ASKED)
-    assert path.read_text() == "dear diary\n"
+
+
+def test_two_do_not_write_at_once(tmp_path):
+    path = tmp_path / "a.part"
+    with Journal(path, ASKED) as journal:
+        for resume in (True, False):
+            with pytest.raises(InvalidInput, match=r"a.part' must have one writer. Another"):
+                Journal(path, ASKED, resume=resume)
+        journal.append(["1"])
+    assert rows(path) == [1]

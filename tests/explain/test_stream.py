@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace import Constraints, Explanation, GaussianMixture, Summary
+from daace import Constraints, Explanation, GaussianMixture, Summary, Wachter, load
 from daace.exceptions import InvalidInput
 from daace.explain import stream
 from daace.explain.explainer import Explainer
@@ -25,6 +26,13 @@ def table(tmp_path) -> Path:
     frame = pd.DataFrame(rows, columns=["x2", "x1"]).assign(name="p")
     frame.to_csv(tmp_path / "data.csv", index=False)
     return tmp_path / "data.csv"
+
+
+@pytest.fixture
+def few(table) -> Path:
+    """The first forty of them."""
+    pd.read_csv(table).head(40).to_csv(table, index=False)
+    return table
 
 
 def batch_frame(explainer, table) -> pd.DataFrame:
@@ -195,6 +203,122 @@ def test_a_changed_file_does_not_go_on(simple, table, monkeypatch):
     table.write_text("\n".join([head, second, first, *rest]) + "\n")  # of the same size
     with pytest.raises(InvalidInput, match=r"same question. It differs in 'content'"):
         simple.explain_file(table, out, target="well")
+
+
+def stop_at_the_end(explainer, table, out, patch) -> None:
+    """Leave unfinished work behind."""
+    with patch.context() as broken:
+        broken.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            explainer.explain_file(table, out, target="well")
+
+
+def rule(offset):
+    """A function that always has the same name."""
+
+    def judge(rows):
+        return 1 / (1 + np.exp(-2 * (rows["x1"] - offset)))
+
+    return judge
+
+
+def test_another_model_does_not_go_on(simple, few, monkeypatch):
+    out = few.with_name("answers.csv")
+    stop_at_the_end(simple, few, out, monkeypatch)
+    eyes = [np.eye(2)] * 2  # log p(x) is the same, and so are its mean and standard deviation
+    swapped = GaussianMixture([1, 1], [[0.0, 0.0], [4.0, 1.0]], eyes, ["well", "ill"])
+    with pytest.raises(InvalidInput, match=r"same question. It differs in 'model': ask as before"):
+        replace(simple, density=swapped).explain_file(few, out, target="well")
+
+
+def test_a_model_from_its_file_goes_on(simple, few, monkeypatch):
+    out, file = few.with_name("answers.csv"), few.with_name("model.daace")
+    other = replace(simple, planner=None)
+    stop_at_the_end(other, few, out, monkeypatch)
+    other.save(file)
+    monkeypatch.setattr(Explainer, "explain_values", lambda *_, **__: ())  # nothing left to do
+    assert load(file).explain_file(few, out, target="well").rows == 40
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"classifier": rule(2.1)}, "answers of the classifier"),
+        ({"classifier_budget": 5}, "answers of the classifier"),
+        ({"classifier": None}, "classifier', 'answers of the classifier"),
+        ({"planner": Wachter(np.ones((3, 2)))}, "planner', 'rows of the planner"),
+    ],
+)
+def test_another_classifier_does_not_go_on(simple, few, monkeypatch, change, named):
+    out = few.with_name("answers.csv")
+    judged = replace(simple, classifier=rule(2.0))
+    stop_at_the_end(judged, few, out, monkeypatch)
+    with pytest.raises(InvalidInput, match=rf"same question. It differs in '{named}': ask as"):
+        replace(judged, **change).explain_file(few, out, target="well")
+    assert judged.explain_file(few, out, target="well").rows == 40
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_an_output_that_is_a_link_stays_one(simple, few, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    far, link, plain = (few.with_name(f"{name}{suffix}") for name in ("far", "link", "plain"))
+    link.symlink_to(far)
+    simple.explain_file(few, plain, target="well")
+    simple.explain_file(few, link, target="well")
+    assert link.is_symlink()
+    if suffix == ".jsonl":  # whole explanations have the seconds that they took
+        assert far.read_bytes().count(b"\n") == plain.read_bytes().count(b"\n") == 40
+    else:
+        assert far.read_bytes() == plain.read_bytes()
+    assert len(list(few.parent.iterdir())) == 4
+
+
+def test_an_output_that_is_a_link_has_one_writer(simple, few, monkeypatch):
+    far, link = few.with_name("far.csv"), few.with_name("link.csv")
+    link.symlink_to(far)
+    finish, refused = stream._finish, []
+
+    def meanwhile(*arguments):
+        for other in (link, far):
+            with pytest.raises(InvalidInput, match=r"far.csv.part' must have one writer"):
+                simple.explain_file(few, other, target="well")
+            refused.append(other)
+        return finish(*arguments)
+
+    monkeypatch.setattr(stream, "_finish", meanwhile)
+    assert simple.explain_file(few, link, target="well").rows == 40
+    assert len(refused) == 2
+
+
+def test_a_device_takes_answers_and_stays_one(simple, few):
+    link = few.with_name("null.csv")
+    link.symlink_to(os.devnull)
+    assert simple.explain_file(few, link, target="well").rows == 40
+    assert link.is_char_device()
+    assert sorted(p.name for p in few.parent.iterdir()) == ["data.csv", "null.csv"]
+
+
+@pytest.mark.parametrize("planted", [".answers.csv.tmp", "answers.csv.part"])
+def test_planted_links_are_not_followed(simple, few, planted):
+    victim = few.with_name("victim.txt")
+    victim.write_text("dear diary")
+    few.with_name(planted).symlink_to(victim)
+    try:
+        simple.explain_file(few, few.with_name("answers.csv"), target="well")
+    except InvalidInput as error:
+        assert "must be a plain file. It is a link" in str(error)  # noqa: PT017
+    assert victim.read_text() == "dear diary"
+    assert few.with_name(planted).is_symlink()
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_foreign_part_is_left_alone(simple, few, resume):
+    part = few.with_name("answers.csv.part")
+    part.write_text("dear diary")
+    with pytest.raises(InvalidInput, match="must be unfinished work of this program"):
+        simple.explain_file(few, few.with_name("answers.csv"), target="well", resume=resume)
+    assert part.read_text() == "dear diary"
 
 
 def test_the_source_is_not_written_over(simple, table):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +67,25 @@ def test_the_last_record_of_a_key_counts(file: Path) -> None:
 
 
 def test_only_one_writes(file: Path) -> None:
-    with RecordFile(file), pytest.raises(InvalidInput, match=r"must have one writer. Another run"):
+    with (
+        RecordFile(file),
+        pytest.raises(InvalidInput, match=r"must have one writer. Another"),
+    ):
         RecordFile(file)
     RecordFile(file).close()
+
+
+@pytest.mark.parametrize("content", [b"dear diary", b"dear\ndiary\n", b"[1]\n2"])
+def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    foreign, link = tmp_path / "diary.txt", tmp_path / "records.jsonl"
+    foreign.write_bytes(content)
+    link.symlink_to(foreign)
+    with (
+        pytest.warns(UserWarning, match="no records") if b"\n" in content else nullcontext(),
+        pytest.raises(InvalidInput, match=r"must hold the records of a study. It holds some"),
+    ):
+        RecordFile(link)
+    assert foreign.read_bytes() == content
 
 
 def test_a_full_disk_loses_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

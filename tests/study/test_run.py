@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 import daace
 from daace._workers import Workers
 from daace.study.reading import parse_spec
-from daace.study.records import read_records
+from daace.study.records import RecordFile, read_records
 from daace.study.run import RECORDS, run_study
 from daace.study.source import Source
 from daace.study.spec import StudySpec
@@ -70,6 +69,12 @@ def test_records_can_be_set_aside(tiny: StudySpec, tmp_path: Path) -> None:
     run_study(one, tmp_path)
     assert run_study(one, tmp_path, resume=False).new == 4
     assert (tmp_path / "records-1.jsonl").exists()
+    with (
+        RecordFile(tmp_path / RECORDS),
+        pytest.raises(daace.InvalidInput, match=r"must have one writer. Another process"),
+    ):
+        run_study(one, tmp_path, resume=False)
+    assert not (tmp_path / "records-2.jsonl").exists()
 
 
 PLAIN = "from daace.cli import main; main()"
@@ -117,17 +122,14 @@ main(sys.argv[4:])
 
 
 def start(code: str, *arguments: str) -> tuple[int, str]:
-    """Run code in a process group of its own; return its exit code and what it said on stderr."""
-    with tempfile.TemporaryFile("w+") as said:  # no pipe: orphaned workers would hold it open
+    """Run code in a process of its own; return its exit code and what it said on stderr."""
+    with tempfile.TemporaryFile("w+") as said:  # no pipe: workers would hold it open
         process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
             env={**os.environ, "PYTHONPATH": SOURCES},
             stderr=said,
-            start_new_session=True,
         )
         code_of_exit = process.wait()
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # workers whose parent was killed
         said.seek(0)
         return code_of_exit, said.read()
 

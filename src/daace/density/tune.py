@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pandas as pd
 
 from daace._checks import check_choice, check_integer, check_number
 from daace._progress import Bar
+from daace._workers import Workers
 from daace.data.table import Standardizer, Table, check_table, quote
 from daace.density.base import ConditionalDensity
 from daace.density.checkpoint import fingerprint
@@ -322,10 +324,9 @@ def _run(
                 _run_one(search, study, number)
                 yield
         return
-    from joblib import Parallel, delayed
-
-    workers = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator_unordered")
-    yield from workers(delayed(_run_elsewhere)(search, place, *task) for task in tasks)
+    with Workers(jobs=n_jobs).ready() as crew:
+        for _ in crew.run(partial(_run_elsewhere, search, place), tasks):
+            yield
 
 
 def _run_one(search: Search, study: Any, number: int) -> None:
@@ -341,7 +342,8 @@ def _run_one(search: Search, study: Any, number: int) -> None:
     study.optimize(lambda trial: search.score(trial, number), n_trials=1)
 
 
-def _run_elsewhere(search: Search, place: str, number: int, deadline: float) -> None:
+def _run_elsewhere(search: Search, place: str | None, task: tuple[int, float]) -> None:
+    number, deadline = task
     if time.time() < deadline:
         with _quiet(import_optuna()):
             _run_one(search, search.open(place), number)

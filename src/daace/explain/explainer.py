@@ -387,7 +387,8 @@ class Explainer:
 
         Finished rows are kept in a file beside the output, its name with '.part' at the end: the
         same call goes on from there after a stop, with the answers it would have given without.
-        They are those of `explain_batch` on all rows.
+        They are those of `explain_batch` on all rows. An output has one writer at a time; one that
+        is a link stays one, and the file it points to is replaced.
 
         Args:
             source: CSV, TSV or parquet; text may be compressed. Columns that the model does not
@@ -406,7 +407,7 @@ class Explainer:
 
         Raises:
             InvalidInput: a file or a row is not what was expected, or the '.part' file belongs to
-                another question.
+                another question, model or classifier, to somebody else, or to a run that goes on.
             MissingDependency: parquet without pyarrow.
             OSError: the output cannot be written.
         """

@@ -8,15 +8,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from daace._files import open_for_one
 from daace.data.table import quote
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json, plain
+
+#: How every journal begins: what begins otherwise is somebody else's, and left alone.
+HEAD = '{"daace": "unfinished work", "asked": '
 
 
 class Journal:
     """Lines of JSON that are on the disk once `append` returns; the first says what was asked.
 
     A process that is killed may leave half a line: it is cut off when the journal is opened again.
+    As long as it is open, nobody else can open it.
 
     Args:
         path: of the file; begun if it is not there.
@@ -24,7 +29,7 @@ class Journal:
         resume: go on with what is there; False begins anew.
 
     Raises:
-        InvalidInput: the file belongs to another question.
+        InvalidInput: the file belongs to another question, is no journal, or is being written to.
 
     Attributes:
         rows: number of lines after the first.
@@ -33,29 +38,31 @@ class Journal:
     def __init__(self, path: Path, asked: Mapping[str, Any], *, resume: bool = True) -> None:
         self.path = path
         self.rows = 0
-        self._file = path.open("r+b" if resume and path.exists() else "w+b")
+        self._file = open_for_one(path)
         try:
-            self._begin(dict(plain(asked)))
+            self._begin(plain(asked), resume)
         except BaseException:
             self._file.close()
             raise
 
-    def _begin(self, asked: dict[str, Any]) -> None:
+    def _begin(self, asked: dict[str, Any], resume: bool) -> None:
         head = self._file.readline()
-        if not head.endswith(b"\n"):  # new, or killed before the first line was whole
-            self._file.seek(0)
-            self._file.truncate()
-            self._write([dump_json({"asked": asked})])
-            return
-        try:
-            before = load_json(head.decode())["asked"]
-        except (ValueError, KeyError, TypeError):
+        if not (head.startswith(HEAD.encode()) or HEAD.encode().startswith(head)):
             raise InvalidInput(
                 f"'{self.path}' must be unfinished work of this program. It is not: "
                 "move it away or choose another output."
-            ) from None
-        if before != asked:
-            others = [name for name in asked if before.get(name) != asked[name]]
+            )
+        if not (resume and head.endswith(b"\n")):  # new, or killed before the first line was whole
+            self._file.seek(0)
+            self._file.truncate()
+            self._write([f"{HEAD}{dump_json(asked)}}}"])
+            return
+        try:
+            before = dict(load_json(head.decode())["asked"])
+        except (ValueError, TypeError):
+            before = {}  # damaged: it differs in everything
+        others = [name for name in asked if before.get(name) != asked[name]]
+        if others:
             raise InvalidInput(
                 f"'{self.path}' must be unfinished work on the same question. It differs in "
                 f"{quote(others)}: ask as before, or delete the file to begin anew."
@@ -96,6 +103,12 @@ class Journal:
                 block = []
         if block:
             yield block
+
+    def remove(self) -> None:
+        """Remove the file, which nobody needs any more."""
+        if os.name == "nt":  # where an open file cannot be removed
+            self._file.close()
+        self.path.unlink()
 
     def _write(self, lines: Sequence[str]) -> None:
         self._file.write("".join(f"{line}\n" for line in lines).encode())

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice
-from daace._files import check_writable
+from daace._files import check_writable, destination, replacing
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.files import TableFile, import_parquet, open_table
@@ -23,6 +23,7 @@ from daace.exceptions import InvalidInput
 from daace.explain.answer_file import FORMATS, AnswerWriter, passed_columns
 from daace.explain.batch import BLOCK, excluded_rows, refuse_excluded, share_out
 from daace.explain.encoding import dump_json
+from daace.explain.identity import identify_density, identify_judge, identify_planner
 from daace.explain.journal import Journal
 from daace.explain.oddities import note_denied
 from daace.explain.outcomes import OUTCOME, to_outcome
@@ -76,7 +77,7 @@ def explain_file(
         with closing(table.blocks(BLOCK, columns=known)) as blocks:
             _check_rows(explainer, source, blocks)
     asked = _fingerprint(explainer, source, target, seed, whole)
-    part = Path(f"{output}.part")
+    part = part_of(output)
     with (
         closing(table.blocks(BLOCK, columns=known)) as blocks,
         Journal(part, asked, resume=resume) as journal,
@@ -108,8 +109,13 @@ def explain_file(
                 bar.advance(steps=len(rows))
         others = [name for name in table.columns if name not in known]
         summary = _finish(journal, output, table, others, explainer.density, long)
-    journal.path.unlink()
+        journal.remove()
     return summary
+
+
+def part_of(output: Path) -> Path:
+    """Return where finished rows are kept until all are."""
+    return Path(f"{destination(output)}.part")
 
 
 def _check_rows(explainer: Explainer, source: Path, blocks: Iterable[pd.DataFrame]) -> None:
@@ -182,8 +188,7 @@ def _fingerprint(
     """Return what the answers depend on, to tell whether a stopped run may go on."""
     from daace import __version__
 
-    planner, rules, judge = explainer.planner, explainer.constraints, explainer.classifier
-    draws = explainer.density.draws_
+    planner, rules, judge = explainer.planner, explainer.constraints, explainer.judge
     return {
         "version": __version__,
         "source": source.name,
@@ -191,14 +196,23 @@ def _fingerprint(
         "whole explanations": whole,
         "features": list(explainer.density.features_),
         "columns": [*OUTCOME, "changes", "moved", "start", "end"],
-        "model": [draws.mean, draws.sd],
+        "model": identify_density(explainer.density),
         "penalty": float(explainer.penalty),
         "scale": explainer.scale,
         "plausibility": float(explainer.plausibility),
         "min_posterior": float(explainer.min_posterior),
         "constraints": None if rules is None else repr(rules),
         "planner": None if planner is None else describe_planner(planner),
-        "classifier": None if judge is None else name_of(judge),
+        "rows of the planner": None if planner is None else identify_planner(planner),
+        "classifier": None if judge is None else name_of(explainer.classifier),
+        "answers of the classifier": None
+        if judge is None
+        else identify_judge(
+            judge,
+            explainer.density,
+            budget=explainer.classifier_budget,
+            has_grad=explainer.classifier_grad is not None,
+        ),
         "target": None if target is None else str(target),
         "seed": int(seed),
     }
@@ -226,24 +240,15 @@ def _finish(
     long: bool,
 ) -> Summary:
     """Turn the journal into the output, which appears as a whole."""
-    tally = Tally()
-    temporary = output.with_name(f".{output.name[:40]}.tmp")
-    suffix = output.suffix.lower()
-    try:
-        with temporary.open("wb") as file:
-            writer = AnswerWriter(file, suffix, density, others=others, long=long)
-            first = 0
-            for outcomes, passed in _with_others(journal, table, others, verbatim=suffix == ".csv"):
-                tally.add(_to_tally(outcomes))
-                writer.write(first, outcomes, passed)
-                first += len(outcomes)
-            writer.close()
-            file.flush()
-            if not file.closed:
-                os.fsync(file.fileno())
-        os.replace(temporary, output)
-    finally:
-        temporary.unlink(missing_ok=True)
+    tally, suffix = Tally(), output.suffix.lower()
+    with replacing(output) as file:
+        writer = AnswerWriter(file, suffix, density, others=others, long=long)
+        first = 0
+        for outcomes, passed in _with_others(journal, table, others, verbatim=suffix == ".csv"):
+            tally.add(_to_tally(outcomes))
+            writer.write(first, outcomes, passed)
+            first += len(outcomes)
+        writer.close()
     return tally.summary()
 
 

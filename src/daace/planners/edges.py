@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ from scipy.special import gammaln
 
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import BoolArray, FloatArray, IntArray
+from daace._workers import Workers
 from daace.density.base import ConditionalDensity
 from daace.landscape.cost import Landscape
 from daace.landscape.path import Rule, gauss_rule, midpoint_rule
@@ -232,36 +233,30 @@ def walk(
     *,
     n_jobs: int = 1,
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield, block by block and in order, the log-densities along the edges.
+    """Yield, block by block and in any order, the log-densities along the edges.
 
     Args:
         density: the density.
         points, log_joint: of the graph.
         edges: indices of both ends.
         rule: where to look on each edge.
-        n_jobs: processes (joblib's default backend); what is yielded does not depend on it.
+        n_jobs: processes, -1 for all processors; what is yielded does not depend on it.
     """
     begin, end = edges
     parts = blocks(len(begin))
     tasks = (
         (points[begin[p]], points[end[p]], (log_joint[begin[p]], log_joint[end[p]])) for p in parts
     )
-    if n_jobs == 1 or len(parts) <= 1:
-        yield from zip(parts, (_look(density, *task, rule) for task in tasks), strict=True)
-        return
-    from joblib import Parallel, delayed
-
-    workers = Parallel(n_jobs=n_jobs, return_as="generator")
-    values = workers(delayed(_look)(density, *task, rule) for task in tasks)
-    yield from zip(parts, values, strict=True)
+    with Workers(jobs=n_jobs if len(parts) > 1 else 1).ready() as crew:
+        for number, values in crew.run(partial(_look, density, rule), tasks):
+            yield parts[number], values
 
 
 def _look(
     density: ConditionalDensity,
-    begins: FloatArray,
-    ends: FloatArray,
-    joints: tuple[FloatArray, FloatArray],
     rule: Rule,
+    task: tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
+    begins, ends, joints = task
     with one_thread():
         return log_prob_along(density, begins, ends, joints, rule)

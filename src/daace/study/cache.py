@@ -6,7 +6,6 @@ one writes, and two that write the same key write the same content.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,6 @@ from daace.explain.encoding import dump_json, load_json
 from daace.explain.persistence import read_model, write_model
 from daace.planners.edges import EdgeRule
 from daace.planners.graph import Graph
-
-#: Seconds after which a half-written file has lost its writer.
-ABANDONED = 3600.0
 
 
 @dataclass(frozen=True)
@@ -45,12 +41,6 @@ class Cache:
     def has(self, key: str, kind: str) -> bool:
         """Whether a key has been kept."""
         return self.place(key, kind).exists()
-
-    def sweep(self) -> None:
-        """Remove what writers left half-written when they were killed."""
-        for file in self.folder.glob(".*.tmp"):
-            if time.time() - file.stat().st_mtime > ABANDONED:
-                file.unlink(missing_ok=True)
 
     # Densities ----------------------------------------------------------------------------------
 

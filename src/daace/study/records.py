@@ -11,12 +11,15 @@ from typing import Any, Self
 
 import pandas as pd
 
-from daace._files import write_atomically
+from daace._files import lock, write_atomically
 from daace.data.table import quote
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json
 
 Record = dict[str, Any]
+
+#: How every record begins: 'key' or 'kind'.
+RECORD = b'{"k'
 
 #: Entries that only the full record has.
 BULKY = ("path", "versions")
@@ -32,7 +35,7 @@ class RecordFile:
         path: of the file; made when it is not there.
 
     Raises:
-        InvalidInput: another run writes to it.
+        InvalidInput: another run writes to it, or it holds something else.
         OSError: it cannot be written.
 
     Example:
@@ -46,12 +49,17 @@ class RecordFile:
         self.path = Path(path)
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
-            self._lock()
+            lock(self._file, self.path)
             data = self.path.read_bytes()
             self._size = data.rfind(b"\n") + 1
+            self.records = parse_records(data[: self._size], name=str(self.path))
+            if not (self.records or data.startswith(RECORD) or RECORD.startswith(data)):
+                raise InvalidInput(
+                    f"'{self.path}' must hold the records of a study. It holds something else: "
+                    "move it away or choose another folder."
+                )
             if self._size < len(data):
                 os.ftruncate(self._file, self._size)
-            self.records = parse_records(data[: self._size], name=str(self.path))
         except BaseException:
             os.close(self._file)
             raise
@@ -86,19 +94,6 @@ class RecordFile:
             os.ftruncate(self._file, self._size)
         except OSError:
             return  # the next run does
-
-    def _lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not on Windows: there the user must see to it
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InvalidInput(
-                f"'{self.path}' must have one writer. Another run is writing to it: wait for it, "
-                "or choose another folder."
-            ) from None
 
     def close(self) -> None:
         """Let others write."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daace._files import write_atomically
+from daace._files import remove_abandoned, write_atomically
 from daace._progress import Bar
 from daace._workers import Crew, WorkerDied, Workers
 from daace.data.table import quote
@@ -83,7 +83,7 @@ def run_study(
     workers = workers or Workers()
     with RecordFile(folder / RECORDS) as file:
         cache = Cache(folder / CACHE)
-        cache.sweep()
+        remove_abandoned(cache.folder)
         every = [
             Keys(spec, table, fingerprint(table, spec.seed))
             for table in spec.tables
@@ -268,13 +268,14 @@ def _write_plan(
 
 
 def _set_aside(folder: Path) -> None:
-    """Rename the records of an earlier run: nothing is deleted."""
+    """Rename the records of an earlier run, unless it still goes on: nothing is deleted."""
     old = folder / RECORDS
     if old.exists():
-        number = 1
-        while (kept := folder / f"records-{number}.jsonl").exists():
-            number += 1
-        old.rename(kept)
+        with RecordFile(old):
+            number = 1
+            while (kept := folder / f"records-{number}.jsonl").exists():
+                number += 1
+            old.rename(kept)
 
 
 def _summary(asked: dict[Keys, list[Question]], file: RecordFile, new: int) -> Summary:

@@ -1,0 +1,52 @@
+"""SIGTERM, by which other programs ask this one to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+#: Exit code of a program that SIGTERM ended, as shells count it.
+TERMINATED = 128 + signal.SIGTERM
+
+#: Seconds for putting things away: those who send the signal wait 10 or more before they kill.
+GRACE = 5.0
+
+
+@contextmanager
+def terminable() -> Iterator[list[int]]:
+    """Treat SIGTERM like Ctrl-C, so that finished work is kept; in any case end within seconds.
+
+    Libraries written in C may lose the `KeyboardInterrupt`, or not return for minutes. A second
+    signal kills at once. If the signal is already handled or ignored, that is left as it is.
+
+    Yields:
+        the signals that came, empty as long as none did.
+
+    Example:
+        >>> with terminable() as came:
+        ...     print(came)
+        []
+    """
+    came: list[int] = []
+
+    def stop(number: int, _: FrameType | None) -> None:
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        last = threading.Timer(GRACE, os._exit, (TERMINATED,))
+        last.daemon = True
+        last.start()
+        raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()  # others cannot set handlers
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield came
+        return
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
