@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import BoolArray, FloatArray, IntArray, Labels
+from daace.density.base import FEWEST_ROWS
 from daace.exceptions import InvalidInput
 
 #: Share of each class that early stopping holds out.
@@ -25,17 +26,17 @@ FEWEST = 4
 def hold_out(X: FloatArray, y: IntArray, *, rng: np.random.Generator) -> BoolArray:
     """Return which rows are held out for validation: a tenth of each class, at random.
 
-    At least one row of a class, unless it is all there is of the class.
+    At least one row of a class, unless fewer than `FEWEST_ROWS` would be left to train on.
 
     Example:
-        >>> X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [30, 10])
+        >>> X, y = np.arange(42.0)[:, None], np.repeat([0, 1], [30, 12])
         >>> np.bincount(y[hold_out(X, y, rng=np.random.default_rng(0))]).tolist()
         [3, 1]
     """
     held_out = np.zeros(len(y), dtype=bool)
     for k in np.unique(y):
         members, sets = _shuffled(X, y == k, rng)
-        if len(members) == 1:
+        if len(members) <= FEWEST_ROWS:
             continue
         room = max(1, int(VALIDATION * len(members)))
         if np.bincount(sets).min() > room:  # rows that common are no copies either
