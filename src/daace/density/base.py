@@ -38,6 +38,9 @@ Arguments = ParamSpec("Arguments")
 #: parameters. Two rows are the mean and the standard deviation of their class, to the last digits.
 FEWEST_ROWS = 10
 
+#: Model space is standardised, or in units that somebody has chosen: larger numbers are neither.
+FARTHEST = 1e15
+
 #: Draws that describe a density, and their seed: the same for every density, on every machine.
 DRAWS = 10_000
 DRAWS_SEED = 20_250_615
@@ -488,9 +491,10 @@ def log_sum_exp(rows: FloatArray) -> FloatArray:
 
     scipy's function does the same at ten times the overhead on the few rows of a path.
     """
-    columns = np.ascontiguousarray(rows.T)  # reductions along the long axis are the fast ones
+    columns = np.array(rows.T, order="C")  # reductions along the long axis are the fast ones
     top = columns.max(axis=0)
-    total: FloatArray = top + np.log(np.exp(columns - top).sum(axis=0))
+    columns -= top
+    total: FloatArray = top + np.log(np.exp(columns, out=columns).sum(axis=0))
     return total
 
 

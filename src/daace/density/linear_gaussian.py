@@ -159,6 +159,12 @@ class LinearGaussianNetwork(ConditionalDensity):
         ]
         return pd.DataFrame(rows, columns=["parent", "child", self.target_, "coefficient"])
 
+    def log_joint(self, X: FloatArray) -> FloatArray:
+        """Return log p(x, y) for every class, shape `(rows, classes)`; memory for one block."""
+        rows = self._check_rows(X)
+        parts = [self.log_joint_and_pullback(rows[b])[0] for b in self.gaussians_.blocks(len(X))]
+        return np.concatenate(parts)
+
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         return self.gaussians_.log_joint_and_pullback(X)
 
@@ -210,6 +216,8 @@ class LinearGaussianNetwork(ConditionalDensity):
                 raise ValueError(f"'{name}' has shape {arrays[name].shape}, not {shape}")
         if not (arrays["variances"] > 0).all():
             raise ValueError("a variance is not positive")
+        if not all(np.isin(arrays[name], (0.0, 1.0)).all() for name in ("arcs", "class_arcs")):
+            raise ValueError("an arc is neither there nor not there")
         structure = Structure(arrays["arcs"] > 0, arrays["class_arcs"] > 0)
         if (arrays["coefficients"][:, ~structure.arcs.T] != 0).any():
             raise ValueError("a coefficient stands where there is no arc")
