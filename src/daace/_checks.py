@@ -27,7 +27,10 @@ def check_number(
 ) -> None:
     """Raise `InvalidInput` unless the value is a finite number in range."""
     if not isinstance(value, bool) and isinstance(value, numbers.Real):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number that no float can hold
+            number = math.inf
         if math.isfinite(number) and at_least <= number <= at_most and number > above:
             return
     limit = f" of at least {at_least:g}" if at_least > -math.inf else ""

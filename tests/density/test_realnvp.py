@@ -391,7 +391,7 @@ def test_outliers_do_not_overflow() -> None:
 
 
 def test_fewer_rows_than_batches() -> None:
-    density = RealNVP(flows=2, epochs=2, early_stopping=False).fit(table(rows=12))
+    density = RealNVP(flows=2, epochs=2, batches=100, early_stopping=False).fit(table(rows=60))
     assert np.isfinite(density.draws_.mean)
 
 
@@ -515,8 +515,8 @@ def test_orders_map_every_feature_as_often_as_any_other() -> None:
 
 
 def test_too_few_rows_to_tell_when_to_stop_are_named() -> None:
-    few = table().take(np.arange(30))
-    with pytest.warns(UserWarning, match="Too few rows to tell when to stop: held out .* are 3"):
+    few = table().take(np.arange(60))
+    with pytest.warns(UserWarning, match="Too few rows to tell when to stop: held out .* are 5"):
         small(epochs=1).fit(few)
     small(epochs=1, early_stopping=False).fit(few)  # nothing to tell
 

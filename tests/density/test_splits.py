@@ -17,7 +17,7 @@ def different(rows: int) -> FloatArray:
 
 
 def test_a_tenth_of_each_class_is_held_out_and_at_least_one_row() -> None:
-    y = np.repeat([0, 1, 2, 3], [100, 45, 3, 1])
+    y = np.repeat([0, 1, 2, 3], [100, 45, 11, 10])
     held_out = held(different(len(y)), y)
     assert np.bincount(y[held_out], minlength=4).tolist() == [10, 4, 1, 0]
     assert not np.array_equal(held_out, held(different(len(y)), y, seed=1))

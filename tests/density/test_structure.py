@@ -182,10 +182,14 @@ def test_parents_that_are_collinear_within_a_class_do_not_meet_the_class() -> No
 
 
 def test_a_family_with_too_few_rows_scores_nothing() -> None:
-    terms = Terms.of(np.array([4.0]), np.array([2, 3]), 4.0)
-    scores = gaussian_scores(np.array([4.0]), np.ones((1, 2)), terms)
-    assert np.isfinite(scores[0, 0])
-    assert scores[0, 1] == -np.inf
+    counts = np.array([9.0, 10.0, 30.0])
+    terms = Terms.of(counts, np.array([0, 6, 7, 26, 27]), 30.0)
+    scores = gaussian_scores(counts, np.ones((3, 5)), terms)
+    assert np.isfinite(scores).tolist() == [
+        [False, False, False, False, False],
+        [True, True, False, False, False],
+        [True, True, True, True, False],
+    ]
 
 
 # Hill climbing ------------------------------------------------------------------------------------

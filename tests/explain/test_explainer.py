@@ -231,3 +231,14 @@ def test_importing_explainers_loads_no_heavy_packages():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_density_that_is_nearly_flat_somewhere_has_costs_too():
+    """Its resolution asks for more nodes than an integer can count."""
+    thin = np.diag([1.0, 1e-60])
+    density = GaussianMixture(
+        [1, 1, 1], [[0.0, 0.0], [4.0, 1.0], [2.0, 5.0]], [np.eye(2), np.eye(2), thin], [0, 1, 1]
+    )
+    e = Explainer(density).explain([0.0, 0.0], target=1)
+    assert e.found
+    assert np.isfinite(e.cost)

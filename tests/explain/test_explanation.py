@@ -179,6 +179,80 @@ def test_damaged_json_is_refused(explanation, damage):
         Explanation.from_json(json.dumps(record))
 
 
+def replaced(record, path, value):
+    """Return a copy of a record with another value at a path of keys."""
+    if not path:
+        return value
+    copied = record.copy()
+    copied[path[0]] = replaced(record[path[0]], path[1:], value)
+    return copied
+
+
+#: What no field takes, what no number is, and the fields that take neither.
+BAD = (10**400, float("inf"), float("nan"), "\ud800", [[]])
+NO_NUMBER = (*BAD, "inf", "nan", "-inf", True)
+FIELDS = [
+    ((*NO_NUMBER, -9.5), [
+        ("path", 0), ("sd", 0), ("profile", "percentile", 0), ("profile", "posterior", 0),
+        ("notes",), ("alternatives",), ("units",), ("relax",), ("provenance", "seed"),
+        ("provenance", "min_posterior"), ("provenance", "evaluations"),
+        ("provenance", "constraints", "fixed"), ("provenance", "constraints", "weights"),
+        ("provenance", "constraints", "max_changed"),
+    ]),
+    (NO_NUMBER, [
+        ("path", 0, 0), ("profile", "log_prob", 0), ("profile", "plausibility", 0), ("cost",),
+        ("provenance", "penalty"), ("provenance", "seconds"), ("provenance", "plausibility"),
+    ]),
+    ((*BAD, True, -9.5), [("features", 0), ("provenance", "version"), ("provenance", "scale")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "values"), [(path, values) for values, paths in FIELDS for path in paths]
+)
+def test_no_field_takes_what_it_must_not(explanation, path, values):
+    whole = {**json.loads(explanation.to_json()), "alternatives": []}
+    for value in values:
+        with pytest.raises(InvalidInput, match="'text' must be"):
+            Explanation.from_json(json.dumps(replaced(whole, path, value)))
+
+
+def test_a_number_that_overflows_is_refused(explanation):
+    text = explanation.to_json(indent=None)
+    record = json.loads(text)
+    record["path"][0][0] = "here"
+    with pytest.raises(InvalidInput, match="it holds a number that is too large"):
+        Explanation.from_json(json.dumps(record).replace('"here"', "1e999"))
+
+
+def test_an_alternative_has_no_alternatives_and_the_same_features(explanation):
+    record = json.loads(explanation.to_json())
+    whole = {**record, "alternatives": [record]}
+    assert len(Explanation.from_json(json.dumps(whole)).alternatives) == 1
+    others = {**record, "features": [f"x{j}" for j in range(30)], "units": {}}
+    for other in (whole, others):
+        with pytest.raises(InvalidInput, match="an alternative has other features, or altern"):
+            Explanation.from_json(json.dumps({**record, "alternatives": [other]}))
+
+
+def test_a_cost_that_overflows_comes_back(mixture):
+    from daace.explain.explainer import Explainer
+
+    e = Explainer(mixture, penalty=100).explain([-1000.0, 0.0], target="well")
+    assert (e.found, e.cost) == (True, math.inf)
+    assert Explanation.from_json(e.to_json()).cost == math.inf
+
+
+def test_rules_without_a_bound_come_back_as_numbers(simple):
+    from daace import Constraints
+
+    rules = Constraints(upper={"x1": math.inf}, lower={"x2": -3.0}, only_up=["x1"])
+    e = simple.explain([0.0, 0.0], target="well", constraints=rules)
+    back = Explanation.from_json(e.to_json())
+    assert back.provenance == e.provenance
+    assert "x1 inf" in back.to_html()
+
+
 # Words --------------------------------------------------------------------------------------------
 
 

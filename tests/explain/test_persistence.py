@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from daace import Constraints, KernelDensity, LinearGaussianNetwork, PathOptimizer, load_table
+from daace import (
+    Constraints,
+    KernelDensity,
+    LinearGaussianNetwork,
+    PathOptimizer,
+    Table,
+    load_table,
+)
 from daace.exceptions import DaaceError, InvalidInput, ModelFileError, PrivacyError
 from daace.explain import persistence
 from daace.explain.explainer import Explainer
@@ -97,8 +105,6 @@ def test_every_density_comes_back(kind, mixture, tmp_path):
     elif kind == "kde":
         density = KernelDensity(bandwidth=0.3).fit(frame)
     else:
-        from daace import Table
-
         numbered = frame.to_frame().replace({"setosa": "0", "versicolor": "1", "virginica": "2"})
         numbered["class"] = numbered["class"].astype(int)
         density = LinearGaussianNetwork().fit(
@@ -400,6 +406,140 @@ def test_meta_that_is_no_json_object(model, data):
 def test_wrong_arrays(model, changes, message):
     change_arrays(model, **changes)
     assert message in refused(model)
+
+
+# Sizes and memory ---------------------------------------------------------------------------------
+
+
+def multiply_classes(path, times) -> None:
+    """Write the same model with many times as many classes."""
+    parts = members(path)
+    meta, arrays = json.loads(parts[META]), dict(load_tensors(parts[ARRAYS]))
+    meta["classes"] = [f"c{k:05d}" for k in range(3 * times)]
+    for name in ("log_prior", "coefficients", "intercepts", "variances"):
+        arrays[f"density.{name}"] = np.concatenate([arrays[f"density.{name}"]] * times)
+    arrays["density.log_prior"] -= np.log(times)
+    rezip(path, {META: json.dumps(meta).encode(), ARRAYS: save_tensors(arrays)})
+
+
+def peak_of_loading(path) -> tuple[int, str]:
+    """Return the most bytes that are held while a file is loaded, and why it is refused."""
+    tracemalloc.start()
+    try:
+        load(path)
+        message = ""
+    except ModelFileError as error:
+        message = str(error)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak, message
+
+
+def test_a_small_file_with_thousands_of_classes_takes_no_memory(model):
+    multiply_classes(model, 1000)
+    peak, message = peak_of_loading(model)
+    assert peak < 30 * model.stat().st_size
+    assert "it has 3,000 classes, and 2,000 is the limit" in message
+
+
+def test_a_file_with_many_classes_is_tried_in_little_memory(model):
+    multiply_classes(model, 200)
+    peak, message = peak_of_loading(model)
+    assert message == ""
+    assert peak < 300e6
+
+
+def test_a_thousand_classes_of_ten_features_can_be_loaded(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.repeat([f"c{k:04d}" for k in range(1000)], 12)
+    X = np.repeat(rng.normal(size=(1000, 10)), 12, axis=0) + 0.1 * rng.normal(size=(12_000, 10))
+    names = tuple(f"x{j}" for j in range(10))
+    table = Table(X, labels, names, np.unique(labels))
+    network = LinearGaussianNetwork().fit_arcs(table, [("class", name) for name in names])
+    Explainer(network).save(tmp_path / "m")
+    peak, message = peak_of_loading(tmp_path / "m")
+    assert message == ""
+    assert peak < 1e9
+
+
+def test_long_names_are_refused(model):
+    change_meta(model, classes=["a", "b", "c" * 2000])
+    assert "it has 2,000 characters in a name, and 1,000 is the limit" in refused(model)
+
+
+def test_too_many_features_are_refused_by_their_memory(model):
+    names = [f"x{j}" for j in range(20_000)]
+    change_meta(model, features=names, units={}, nonnegative=[])
+    assert "it would take 3.0 GB of memory for 20,000 features and 3 classes" in refused(model)
+
+
+@pytest.mark.parametrize("name", ["x" * 1001, "\ud800"])
+def test_what_could_not_be_loaded_is_not_saved(name, tmp_path):
+    iris = load_table("iris")
+    table = Table(iris.X, iris.y, (name, *iris.features[1:]), iris.classes)
+    with pytest.raises(InvalidInput, match="A model file cannot hold this LinearGaussianNetwork: "):
+        Explainer(LinearGaussianNetwork(max_parents=1).fit(table)).save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Names and numbers that nothing can be done with --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": ["\ud800", "b", "c", "d"]}, "it holds half of a surrogate pair"),
+        ({"units": {"petal width": "\udfff"}}, "it holds half of a surrogate pair"),
+        ({"classes": [1, 2, 10**400]}, "it holds a number that is too large"),
+        ({"target": 10**400}, "it holds a number that is too large"),
+        ({"package_version": float("1e999")}, "is not JSON"),
+        ({"classes": ["b", "a", "c"]}, "its classes are not sorted"),
+        ({"classes": ["a", "b", "b\0"]}, "its classes are not sorted, or numpy cannot hold them"),
+    ],
+)
+def test_names_and_numbers_that_nothing_can_be_done_with(model, changes, message):
+    change_meta(model, **changes)
+    assert message in refused(model)
+
+
+@pytest.mark.parametrize("name", ["penalty", "plausibility", "min_posterior"])
+@pytest.mark.parametrize("value", [10**400, "inf", "nan", True, "1", None, [1]])
+def test_settings_that_are_no_numbers(model, name, value):
+    settings = json.loads(members(model)[META])["explainer"]
+    change_meta(model, explainer={**settings, name: value})
+    refused(model)
+
+
+def test_a_mixture_without_one_of_its_classes(mixture, tmp_path):
+    path = tmp_path / "m"
+    Explainer(mixture).save(path)
+    for classes in (["ill"], ["ill", "other"], ["ill", "well", "x"]):
+        change_meta(path, classes=classes)
+        assert "it has components of other classes" in refused(path)
+
+
+def numbers_of(kind, mixture):
+    """A density of each kind, and the names of its arrays."""
+    iris = load_table("iris")
+    density = {
+        "linear-gaussian": lambda: LinearGaussianNetwork(max_parents=2).fit(iris),
+        "kde": lambda: KernelDensity(bandwidth=0.3).fit(iris),
+        "gaussian-mixture": lambda: mixture,
+    }[kind]()
+    return density, [f"density.{name}" for name in density.to_arrays()[0]]
+
+
+@pytest.mark.parametrize("kind", ["linear-gaussian", "kde", "gaussian-mixture"])
+@pytest.mark.parametrize("value", [1e99, -1e99, 1e50])
+def test_huge_parameters_are_refused(kind, value, mixture, tmp_path):
+    density, names = numbers_of(kind, mixture)
+    for name in [*names, "draws.lower", "draws.upper", "draws.quantiles", "draws.moments"]:
+        for place in (0, -1):
+            Explainer(density).save(tmp_path / "m", include_rows=True)
+            array = dict(load_tensors(members(tmp_path / "m")[ARRAYS]))[name].copy()
+            array.reshape(-1)[place] = value
+            change_arrays(tmp_path / "m", **{name.replace(".", "__"): array})
+            refused(tmp_path / "m")
 
 
 def test_arrays_that_are_no_safetensors(model):

@@ -35,6 +35,13 @@ ToEnd = tuple[
 Density = TypeVar("Density", bound="ConditionalDensity")
 Arguments = ParamSpec("Arguments")
 
+#: Rows that every class must have in a model without rows: fewer could be read out of its
+#: parameters. Two rows are the mean and the standard deviation of their class, to the last digits.
+FEWEST_ROWS = 10
+
+#: Model space is standardised, or in units that somebody has chosen: larger numbers are neither.
+FARTHEST = 1e15
+
 #: Draws that describe a density, and their seed: the same for every density, on every machine.
 DRAWS = 10_000
 DRAWS_SEED = 20_250_615
@@ -119,7 +126,8 @@ class ConditionalDensity(ABC):
     `log_joint_and_pullback` and `sample`, and end `fit` with `_describe_draws`. Everything else
     (probabilities, gradients, planning, plots) follows. With `all_or_nothing` above it, a `fit`
     that fails changes nothing. The densities of this package can also be saved in a model file,
-    by `kind`, `to_arrays` and `from_arrays`.
+    by `kind`, `to_arrays` and `from_arrays`. Those that hold no rows set `fewest_rows`, the rows
+    that `_learn_names` asks of every class, to `FEWEST_ROWS`.
 
     Attributes:
         classes_: class labels, in the order of the columns of `log_joint`.
@@ -140,6 +148,7 @@ class ConditionalDensity(ABC):
 
     kind: ClassVar[str] = ""
     holds_rows: ClassVar[bool] = False
+    fewest_rows: ClassVar[int] = 2
 
     classes_: Labels
     features_: tuple[str, ...]
@@ -411,13 +420,7 @@ class ConditionalDensity(ABC):
     def _learn_names(self, table: Table) -> tuple[FloatArray, IntArray]:
         """Keep names and standardisation of a table; return its rows and class indices."""
         check_table(table)
-        counts = [int((table.y == label).sum()) for label in table.classes]
-        if min(counts) < 2:
-            lonely = table.classes[int(np.argmin(counts))]
-            raise InvalidInput(
-                f"Every class must have at least 2 rows. Got {min(counts)} of '{lonely}': "
-                "drop this class or merge it with another."
-            )
+        check_class_sizes(table, self.fewest_rows)
         standardizer = Standardizer.fit(table.X, features=table.features)
         self.classes_ = table.classes
         self.features_ = table.features
@@ -465,6 +468,29 @@ class ConditionalDensity(ABC):
         )
 
 
+def check_class_sizes(table: Table, fewest: int) -> None:
+    """Raise `InvalidInput` for a class with too few rows.
+
+    Args:
+        table: rows with their class.
+        fewest: the `fewest_rows` of a density.
+    """
+    counts = [int((table.y == label).sum()) for label in table.classes]
+    if min(counts) >= fewest:
+        return
+    got = f"Got {min(counts)} of '{table.classes[int(np.argmin(counts))]}'"
+    if fewest < FEWEST_ROWS:
+        raise InvalidInput(
+            f"Every class must have at least {fewest} rows. {got}: drop this class or merge it "
+            "with another."
+        )
+    raise InvalidInput(
+        f"Every class must have at least {fewest} rows: fewer could be read out of the model. "
+        f"{got}: drop this class, merge it with another, or use a KernelDensity ('kde'), which "
+        "keeps its rows."
+    )
+
+
 def _in_two_passes(
     density: ConditionalDensity, paths: FloatArray, nodes: FloatArray, looks: int
 ) -> ToEnd:
@@ -498,9 +524,10 @@ def log_sum_exp(rows: FloatArray) -> FloatArray:
 
     scipy's function does the same at ten times the overhead on the few rows of a path.
     """
-    columns = np.ascontiguousarray(rows.T)  # reductions along the long axis are the fast ones
+    columns = np.array(rows.T, order="C")  # reductions along the long axis are the fast ones
     top = columns.max(axis=0)
-    total: FloatArray = top + np.log(np.exp(columns - top).sum(axis=0))
+    columns -= top
+    total: FloatArray = top + np.log(np.exp(columns, out=columns).sum(axis=0))
     return total
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from daace._typing import FloatArray, IntArray
 from daace.density.base import Pullback
+
+#: Numbers that one block of rows takes, at most: 128 MB, however many classes and rows there are.
+BLOCK = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,11 @@ class WhitenedGaussians:
         stacked = np.ascontiguousarray(self.whiteners.reshape(components * n, n))
         object.__setattr__(self, "_constant", constant)
         object.__setattr__(self, "_stacked", stacked)
+
+    def blocks(self, rows: int) -> Iterator[slice]:
+        """Part rows so that each block of them fits into memory."""
+        step = max(1, BLOCK // self.offsets.size)
+        return (slice(begin, begin + step) for begin in range(0, max(rows, 1), step))
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return the weighted log-density of each component and its pullback."""

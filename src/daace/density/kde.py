@@ -10,7 +10,13 @@ import numpy as np
 from daace._checks import check_integer, check_number
 from daace._typing import FloatArray, Labels
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
+from daace.density.base import (
+    FARTHEST,
+    ConditionalDensity,
+    Pullback,
+    all_or_nothing,
+    draw_classes,
+)
 from daace.density.splits import split_for_check
 from daace.exceptions import InvalidInput
 
@@ -168,6 +174,8 @@ class KernelDensity(ConditionalDensity):
         rows = [arrays[f"rows_{k}"] for k in range(len(log_prior))]
         if any(r.ndim != 2 or r.shape[1:] != rows[0].shape[1:] or not len(r) for r in rows):
             raise ValueError("the rows of the classes have different widths")
+        if any((np.abs(r) > FARTHEST).any() for r in rows):
+            raise ValueError("a row is too far away")
         h = float(settings["fitted_bandwidth"])
         if not (np.isfinite(h) and h > 0):
             raise ValueError("the bandwidth is not a positive number")

@@ -13,6 +13,7 @@ from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray, IntArray, Labels
 from daace.data.table import Table, quote
 from daace.density.base import (
+    FEWEST_ROWS,
     ConditionalDensity,
     Pullback,
     all_or_nothing,
@@ -27,6 +28,7 @@ from daace.density.structure import (
     Terms,
     gaussian_scores,
     hill_climb,
+    most_parents,
     regress,
     topological_order,
 )
@@ -42,6 +44,10 @@ class LinearGaussianNetwork(ConditionalDensity):
     structure comes from hill climbing on the BIC (add, remove, reverse arcs); coefficients are the
     least-squares ones, variances unbiased. Given the class, x is one Gaussian, so density and
     gradient are one matrix product.
+
+    No row can be read out of the parameters: every class has at least 10 rows, and the numbers
+    that describe a feature in a class (coefficients, intercept, variance) are at least two fewer
+    than the rows of the class; of all rows, where the class is no parent.
 
     Args:
         start: 'naive' begins with the class as parent of every feature, 'empty' with no arcs.
@@ -64,6 +70,7 @@ class LinearGaussianNetwork(ConditionalDensity):
     """
 
     kind: ClassVar[str] = "linear-gaussian"
+    fewest_rows: ClassVar[int] = FEWEST_ROWS
 
     def __init__(
         self,
@@ -86,8 +93,8 @@ class LinearGaussianNetwork(ConditionalDensity):
         """Learn structure and parameters.
 
         Raises:
-            InvalidInput: arcs name unknown columns, contradict each other, make a cycle, or a
-                class has too few rows for them.
+            InvalidInput: a class has fewer than 10 rows; or arcs name unknown columns, contradict
+                each other, make a cycle, or are too many for the rows of a class.
         """
         X, y = self._learn_names(table)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
@@ -119,7 +126,10 @@ class LinearGaussianNetwork(ConditionalDensity):
         return type(self)(**self.get_params()).fit(parts[0]), parts[1]
 
     def bic(self, table: Table) -> float:
-        """Return the BIC of this graph on a table, in model space: higher is better."""
+        """Return the BIC of this graph on a table, in model space: higher is better.
+
+        It is -inf where a class has too few rows to learn the graph from them.
+        """
         X = self.to_model(table.to_frame())
         y = np.searchsorted(self.classes_, table.y)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
@@ -155,6 +165,12 @@ class LinearGaussianNetwork(ConditionalDensity):
             for k, label in enumerate(self.classes_)
         ]
         return pd.DataFrame(rows, columns=["parent", "child", self.target_, "coefficient"])
+
+    def log_joint(self, X: FloatArray) -> FloatArray:
+        """Return log p(x, y) for every class, shape `(rows, classes)`; memory for one block."""
+        rows = self._check_rows(X)
+        parts = [self.log_joint_and_pullback(rows[b])[0] for b in self.gaussians_.blocks(len(X))]
+        return np.concatenate(parts)
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         return self.gaussians_.log_joint_and_pullback(X)
@@ -207,6 +223,8 @@ class LinearGaussianNetwork(ConditionalDensity):
                 raise ValueError(f"'{name}' has shape {arrays[name].shape}, not {shape}")
         if not (arrays["variances"] > 0).all():
             raise ValueError("a variance is not positive")
+        if not all(np.isin(arrays[name], (0.0, 1.0)).all() for name in ("arcs", "class_arcs")):
+            raise ValueError("an arc is neither there nor not there")
         structure = Structure(arrays["arcs"] > 0, arrays["class_arcs"] > 0)
         if (arrays["coefficients"][:, ~structure.arcs.T] != 0).any():
             raise ValueError("a coefficient stands where there is no arc")
@@ -287,7 +305,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         limit = self.max_parents
         parents = forced.arcs.sum(axis=0)
         if self.start == "naive":
-            room = parents + 2 <= stats.counts[:-1].min()
+            room = parents <= most_parents(stats.counts[:-1].min())
             room &= limit is None or parents < limit
             class_arcs |= ~forbidden.class_arcs & room
         parents = parents + forced.class_arcs
@@ -301,17 +319,17 @@ class LinearGaussianNetwork(ConditionalDensity):
     def _check_counts(
         self, structure: Structure, stats: SufficientStatistics, argument: str
     ) -> None:
-        """Raise unless every family has rows for p coefficients, an intercept and a variance."""
+        """Raise unless every family has enough rows for its parents."""
         parents = structure.arcs.sum(axis=0)
         fewest = np.where(structure.class_arcs, stats.counts[:-1].min(), stats.rows)
-        lacking = np.flatnonzero(parents + 2 > fewest)
+        most = most_parents(fewest)
+        lacking = np.flatnonzero(parents > most)
         if len(lacking):
             child = int(lacking[0])
+            where = "the smallest class" if structure.class_arcs[child] else "the table"
             raise InvalidInput(
-                f"'{argument}' must leave '{self.features_[child]}' at most "
-                f"{int(fewest[child]) - 2} parents beside the class: so few rows does "
-                f"{'the smallest class' if structure.class_arcs[child] else 'the table'} have. "
-                f"Got {parents[child]}."
+                f"'{argument}' must give '{self.features_[child]}' at most {most[child]:g} parents "
+                f"beside the class, as {where} has {fewest[child]:g} rows. Got {parents[child]}."
             )
 
     def _warn_collinear(self) -> None:
@@ -338,7 +356,7 @@ def fit_parameters(
         with_class = bool(structure.class_arcs[child])
         groups = stats.groups(with_class)
         weights, residuals = regress(stats, child, parents, with_class)
-        freedom = np.maximum(stats.counts[groups] - len(parents) - 1, 1.0)
+        freedom = stats.counts[groups] - len(parents) - 1
         coefficients[:, child, parents] = weights
         means = stats.means[groups]
         intercepts[:, child] = means[:, child] - np.einsum("gp,gp->g", weights, means[:, parents])

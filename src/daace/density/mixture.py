@@ -97,6 +97,12 @@ class GaussianMixture(ConditionalDensity):
     def __repr__(self) -> str:
         return f"GaussianMixture(components={len(self.weights)}, classes={self.classes_.tolist()})"
 
+    def log_joint(self, X: FloatArray) -> FloatArray:
+        """Return log p(x, y) for every class, shape `(rows, classes)`; memory for one block."""
+        rows = self._check_rows(X)
+        parts = [self.log_joint_and_pullback(rows[b])[0] for b in self.gaussians_.blocks(len(X))]
+        return np.concatenate(parts)
+
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         return self._by_class(*self.gaussians_.log_joint_and_pullback(X))
 

@@ -13,7 +13,13 @@ import pandas as pd
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import FloatArray, Labels
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, Pullback, all_or_nothing, draw_classes
+from daace.density.base import (
+    FEWEST_ROWS,
+    ConditionalDensity,
+    Pullback,
+    all_or_nothing,
+    draw_classes,
+)
 from daace.density.checkpoint import Checkpoint
 from daace.density.coupling import CouplingFlow
 from daace.density.presets import find_preset
@@ -72,6 +78,7 @@ class RealNVP(ConditionalDensity):
     """
 
     kind: ClassVar[str] = "realnvp"
+    fewest_rows: ClassVar[int] = FEWEST_ROWS
 
     def __init__(
         self,
@@ -145,8 +152,8 @@ class RealNVP(ConditionalDensity):
 
         Raises:
             MissingDependency: torch is not installed.
-            InvalidInput: the training overflows whatever the initial weights, or the checkpoint
-                is that of another training.
+            InvalidInput: a class has fewer than 10 rows; the training overflows whatever the
+                initial weights; or the checkpoint is that of another training.
             KeyboardInterrupt: it came before the first epoch was over.
 
         Warns:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from daace._typing import BoolArray, FloatArray, IntArray, Labels
 from daace.data.table import Table
+from daace.density.base import FEWEST_ROWS
 from daace.exceptions import InvalidInput
 
 #: Share of each class that early stopping holds out.
@@ -32,17 +33,17 @@ def hold_out(
 ) -> BoolArray:
     """Return which rows are held out for validation: a share of each class, at random.
 
-    At least one row of a class, unless it is all there is of the class.
+    At least one row of a class, unless fewer than `FEWEST_ROWS` would be left to train on.
 
     Example:
-        >>> X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [30, 10])
+        >>> X, y = np.arange(42.0)[:, None], np.repeat([0, 1], [30, 12])
         >>> np.bincount(y[hold_out(X, y, rng=np.random.default_rng(0))]).tolist()
         [3, 1]
     """
     held_out = np.zeros(len(y), dtype=bool)
     for k in np.unique(y):
         members, sets = _shuffled(X, y == k, rng)
-        if len(members) == 1:
+        if len(members) <= FEWEST_ROWS:
             continue
         room = max(1, int(share * len(members)))
         if np.bincount(sets).min() > room:  # rows that common are no copies either

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
+from daace.density.base import FEWEST_ROWS
 
 #: Smallest residual variance, in model space: below it two columns are the same column.
 VARIANCE_FLOOR = 1e-6
@@ -107,6 +108,19 @@ def regress(
     return coefficients, np.maximum(total - np.einsum("gp,gp->g", cross, coefficients), 0.0)
 
 
+def most_parents(rows: FloatArray) -> FloatArray:
+    """Return how many feature parents so many rows allow; below 0, not even an intercept.
+
+    A family with p parents has p coefficients, an intercept and a variance. At least two rows more
+    than that, and `FEWEST_ROWS`, keep single rows from being read out of them.
+
+    Example:
+        >>> most_parents(np.array([9.0, 10.0, 11.0])).tolist()
+        [-1.0, 6.0, 7.0]
+    """
+    return np.where(rows < FEWEST_ROWS, -1.0, rows - 4)
+
+
 class Terms(NamedTuple):
     """What a score owes to the number of parents alone, shape `(groups, families)`."""
 
@@ -118,7 +132,7 @@ class Terms(NamedTuple):
         """Return the terms of families with these numbers of feature parents."""
         freedom = counts[:, None] - (parents + 1.0)
         constant = counts[:, None] * np.log(2 * np.pi) + np.log(rows) * (parents + 2)
-        constant[freedom < 1] = np.inf  # too few rows
+        constant[parents > most_parents(counts[:, None])] = np.inf
         return cls(np.maximum(freedom, 1.0), constant)
 
 

@@ -22,7 +22,7 @@ from daace._checks import check_choice, check_integer, check_number
 from daace._progress import Bar
 from daace._workers import Workers
 from daace.data.table import Standardizer, Table, check_table, quote
-from daace.density.base import ConditionalDensity
+from daace.density.base import ConditionalDensity, check_class_sizes
 from daace.density.checkpoint import fingerprint
 from daace.density.realnvp import RealNVP
 from daace.density.splits import spread_folds
@@ -165,11 +165,13 @@ class Search:
     seed: int
 
     def check(self) -> None:
-        """Raise `InvalidInput` where the table cannot be standardised fold by fold."""
+        """Raise `InvalidInput` where the table cannot be learned fold by fold."""
         check_table(self.table)
+        check_class_sizes(self.table, RealNVP.fewest_rows)
         Standardizer.fit(self.table.X, features=self.table.features)
         for fold, (train, _) in enumerate(self.splits()):
             try:
+                check_class_sizes(train, RealNVP.fewest_rows)
                 Standardizer.fit(train.X, features=train.features)
             except InvalidInput as error:
                 raise InvalidInput(f"Without fold {fold + 1} of {self.folds}: {error}") from None

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from daace._typing import FloatArray
+
+#: Written by `dump_json` for what JSON has no number for.
+NOT_FINITE = ("inf", "-inf", "nan")
+
+#: Whole numbers beyond this are no integers of numpy.
+LARGEST_INTEGER = 2**63 - 1
 
 
 def dump_json(
@@ -40,6 +49,85 @@ def load_json(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def load_foreign_json(text: str) -> Any:
+    """Read JSON that a stranger may have written: every number finite, every text encodable.
+
+    Raises:
+        ValueError: as `load_json`; or a number is too large, or a text is not Unicode.
+
+    Example:
+        >>> load_foreign_json('[1e999]')
+        Traceback (most recent call last):
+        ...
+        ValueError: it holds a number that is too large
+    """
+    value = load_json(text)
+    waiting = [value]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            waiting += [*entry, *entry.values()]
+        elif isinstance(entry, list):
+            waiting += entry
+        elif isinstance(entry, str) and not entry.isascii():
+            try:
+                entry.encode("utf-8")
+            except UnicodeEncodeError:
+                raise ValueError("it holds half of a surrogate pair") from None
+        elif (isinstance(entry, float) and not math.isfinite(entry)) or (
+            isinstance(entry, int) and abs(entry) > LARGEST_INTEGER
+        ):
+            raise ValueError("it holds a number that is too large")
+    return value
+
+
+def read_number(value: object, *, finite: bool = True) -> float:
+    """Return a number that was read from JSON.
+
+    Args:
+        value: what was read.
+        finite: refuse what `dump_json` writes for infinity and NaN.
+
+    Raises:
+        ValueError: it is no such number.
+
+    Example:
+        >>> read_number("inf", finite=False), read_number(2)
+        (inf, 2.0)
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if not finite and value in NOT_FINITE:
+        return float(str(value))
+    raise ValueError(f"{str(value)[:20]!r} is not a {'finite ' * finite}number")
+
+
+def read_numbers(values: object, *, finite: bool = True) -> FloatArray:
+    """Return numbers that were read from JSON, as an array.
+
+    Args:
+        values: what was read.
+        finite: refuse what `dump_json` writes for infinity and NaN.
+
+    Raises:
+        ValueError: they are no such numbers, or their lists have different lengths.
+    """
+    entries = np.array(values, dtype=object)
+    numbers = [read_number(entry, finite=finite) for entry in entries.reshape(-1)]
+    return np.array(numbers, dtype=np.float64).reshape(entries.shape)
+
+
+def read_text(value: object) -> str:
+    """Return a text that was read from JSON.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str):
+        raise ValueError(f"{str(value)[:20]!r} is not a text")
+    return value
+
+
 def plain(value: object) -> Any:
     """Return the value made of what JSON has: dict, list, str, int, float, bool and None."""
     if isinstance(value, Mapping):
@@ -51,6 +139,25 @@ def plain(value: object) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return str(float(value))
     return value
+
+
+def read_texts(values: object) -> list[str]:
+    """Return a list of texts that was read from JSON.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(values, list):
+        raise ValueError(f"{str(values)[:20]!r} is not a list")
+    return [read_text(value) for value in values]
+
+
+def reason(error: Exception) -> str:
+    """Return why something could not be read, as the end of a sentence."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    words = " ".join(str(error).split()).rstrip(".").encode("utf-8", "replace").decode()
+    return words or type(error).__name__
 
 
 def _refuse(constant: str) -> float:

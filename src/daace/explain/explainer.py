@@ -437,6 +437,8 @@ class Explainer:
 
         Raises:
             PrivacyError: the file would hold training rows.
+            InvalidInput: a file cannot hold this density: it is one of your own, has more than
+                2,000 classes, or a name with more than 1,000 characters.
             OSError: the file cannot be written.
         """
         save(self, path, include_rows=include_rows)

@@ -9,8 +9,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from daace.exceptions import DaaceError, ModelFileError
+from daace.explain.encoding import read_number, read_text, reason
 from daace.explain.held_out import from_record, to_record
-from daace.explain.persistence import read_model, reason, write_model
+from daace.explain.persistence import read_model, write_model
 from daace.explain.provenance import name_of
 from daace.landscape.constraints import Constraints
 from daace.planners.optimizer import PathOptimizer
@@ -45,9 +46,11 @@ def load(
     density, settings = read_model(path)
     try:
         penalty, plausibility, min_posterior = (
-            float(settings[name]) for name in ("penalty", "plausibility", "min_posterior")
+            read_number(settings[name]) for name in ("penalty", "plausibility", "min_posterior")
         )
         planner, rules = settings["planner"], settings["constraints"]
+        judge = settings.get("classifier")  # files of earlier versions have none
+        judge = None if judge is None else read_text(judge)
         if planner is not None:
             planner = _rebuild_planner(planner)
         explainer = Explainer(
@@ -69,10 +72,10 @@ def load(
             classifier_grad=classifier_grad,
             classifier_budget=classifier_budget,
         )
-    if settings.get("classifier"):
+    if judge is not None:
         warnings.warn(
-            f"'{path}' was saved with a classifier ({settings['classifier']}), which a model file "
-            "does not hold: the density judges the class now. Pass classifier=... to load.",
+            f"'{path}' was saved with a classifier ({judge}), which a model file does not hold: "
+            "the density judges the class now. Pass classifier=... to load.",
             stacklevel=2,
         )
     return explainer

@@ -17,10 +17,11 @@ import numpy as np
 from daace._files import check_exists, write_atomically
 from daace._typing import FloatArray
 from daace.data.table import LARGEST, Standardizer, quote
-from daace.density.base import DRAWS_SEED, ConditionalDensity, DrawStatistics, log_sum_exp
+from daace.density.base import ConditionalDensity, DrawStatistics, log_sum_exp
 from daace.exceptions import InvalidInput, MissingDependency, ModelFileError, PrivacyError
-from daace.explain.encoding import dump_json, load_json
+from daace.explain.encoding import dump_json, load_foreign_json, reason
 from daace.explain.registry import DENSITIES, density_class
+from daace.explain.soundness import check_sizes, try_density
 
 FORMAT = "daace-model"
 FORMAT_VERSION = 2
@@ -54,7 +55,7 @@ def write_model(
 
     Raises:
         PrivacyError: the file would hold training rows, and `include_rows` is not set.
-        InvalidInput: the density is of a kind that no model file can hold.
+        InvalidInput: the density is of a kind, or of a size, that no model file can hold.
         OSError: the file cannot be written.
     """
     from safetensors.numpy import save
@@ -94,8 +95,13 @@ def write_model(
         "density": learned,
         "explainer": settings,
     }
+    try:
+        _check_sizes(meta)
+        names_and_settings = dump_json(meta, indent=1).encode("utf-8")
+    except ValueError as error:  # no file is written that could not be read
+        raise InvalidInput(f"A model file cannot hold this {name}: {reason(error)}.") from None
     members = {
-        META: dump_json(meta, indent=1).encode("utf-8"),
+        META: names_and_settings,
         ARRAYS: save({key: np.ascontiguousarray(array) for key, array in numbers.items()}),
     }
     buffer = io.BytesIO()
@@ -158,13 +164,6 @@ def _read_members(file: Path) -> dict[str, bytes]:
         ) from None
 
 
-def reason(error: Exception) -> str:
-    """Return what an error says, as the end of a sentence."""
-    if isinstance(error, KeyError):
-        return f"{error} is missing"
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
-
-
 def _read_bounded(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     with archive.open(entry) as handle:
         data = handle.read(entry.file_size + 1)
@@ -176,7 +175,7 @@ def _read_bounded(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 def _read_meta(file: Path, data: bytes) -> dict[str, Any]:
     """Return the names and settings, each of the type it must have."""
     try:
-        meta = load_json(data.decode("utf-8"))
+        meta = load_foreign_json(data.decode("utf-8"))
     except ValueError as error:
         raise ModelFileError(f"'{META}' in '{file}' is not JSON: {error}.") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
@@ -248,9 +247,16 @@ def _read_arrays(file: Path, data: bytes) -> dict[str, FloatArray]:
     return {name: np.array(array) for name, array in arrays.items()}  # aligned and writeable
 
 
+def _check_sizes(meta: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for names and numbers of them that no reader should have to hold."""
+    names = [*meta["features"], *map(str, meta["classes"]), *meta["units"].values()]
+    check_sizes(meta["classes"], [*names, meta["target"]], len(meta["features"]))
+
+
 def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> ConditionalDensity:
     """Rebuild the density; raises whatever does not fit."""
     n = len(meta["features"])
+    _check_sizes(meta)
     shapes = {
         f"{STANDARDIZER}mean": (n,),
         f"{STANDARDIZER}scale": (n,),
@@ -289,7 +295,12 @@ def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
     known = {*shapes, *(f"{DENSITY}{name}" for name in density.to_arrays()[0])}
     if set(arrays) != known:
         raise ValueError(f"it has no use for {quote(sorted(set(arrays) - known))}")
-    density.classes_ = np.array(meta["classes"])
+    classes = np.array(meta["classes"])
+    if np.unique(classes).tolist() != meta["classes"]:
+        raise ValueError("its classes are not sorted, or numpy cannot hold them")
+    if not np.array_equal(density.__dict__.get("classes_", classes), classes):
+        raise ValueError("it has components of other classes")
+    density.classes_ = classes
     density.features_ = tuple(meta["features"])
     density.target_ = meta["target"]
     density.units_ = dict(meta["units"])
@@ -297,22 +308,5 @@ def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
     density.left_out_, density.columns_ = dict(meta["left_out"]), tuple(meta["columns"])
     density.standardizer_ = standardizer
     density.draws_ = draws
-    _try(density)
+    try_density(density)
     return density
-
-
-def _try(density: ConditionalDensity) -> None:
-    """Use a rebuilt density once; raises where it is none, or not the one that was described."""
-    n, classes = len(density.features_), len(density.classes_)
-    with np.errstate(all="ignore"):
-        log_joint = density.log_joint(np.zeros((1, n)))
-        if log_joint.shape != (1, classes) or not np.isfinite(log_joint).all():
-            raise ValueError("it gives no density for its features and classes")
-        rng = np.random.default_rng(DRAWS_SEED)
-        draws = [density.sample(50, rng=rng, label=label)[0] for label in density.classes_]
-        log_joint = density.log_joint(np.concatenate(draws))
-        log_prob = density.log_prob(density.sample(100, rng=rng)[0])
-    if not np.isfinite(log_joint).all():
-        raise ValueError("it gives no density for its own draws")
-    if not density.draws_.quantiles[5] <= np.median(log_prob) <= density.draws_.quantiles[95]:
-        raise ValueError("the statistics are not those of its draws")

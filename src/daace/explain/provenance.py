@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Self
 
+from daace.explain.encoding import read_number, read_text
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
@@ -104,28 +106,40 @@ class Provenance:
         """Rebuild from `dataclasses.asdict` that went through JSON.
 
         Raises:
-            ValueError: entries are missing or unknown.
+            ValueError: entries are missing, unknown, or not what they must be.
         """
         if set(record) != {entry.name for entry in fields(cls)}:
             raise ValueError("the provenance has other entries")
-        plausibility = record["plausibility"]
+        classifier, plausibility = record["classifier"], record["plausibility"]
+        min_posterior = read_number(record["min_posterior"])
+        min_log_prob = read_number(record["min_log_prob"], finite=False)
+        if not (0 <= min_posterior <= 1 and min_log_prob < math.inf):
+            raise ValueError(f"the thresholds are {min_log_prob} and {min_posterior}")
         return cls(
-            version=str(record["version"]),
-            density=str(record["density"]),
-            planner=str(record["planner"]),
-            classifier=None if record["classifier"] is None else str(record["classifier"]),
-            penalty=float(record["penalty"]),
-            scale=str(record["scale"]),
-            plausibility=None if plausibility is None else float(plausibility),
-            min_log_prob=float(record["min_log_prob"]),
-            min_posterior=float(record["min_posterior"]),
-            constraints=dict(record["constraints"]),
-            seed=int(record["seed"]),
-            seconds=float(record["seconds"]),
-            evaluations=int(record["evaluations"]),
-            classifier_calls=int(record["classifier_calls"]),
-            classifier_rows=int(record["classifier_rows"]),
+            version=read_text(record["version"]),
+            density=read_text(record["density"]),
+            planner=read_text(record["planner"]),
+            classifier=None if classifier is None else read_text(classifier),
+            penalty=read_number(record["penalty"]),
+            scale=read_text(record["scale"]),
+            plausibility=None if plausibility is None else read_number(plausibility),
+            min_log_prob=min_log_prob,
+            min_posterior=min_posterior,
+            constraints=asdict(Constraints(**record["constraints"])),
+            seed=_count(record, "seed"),
+            seconds=read_number(record["seconds"]),
+            evaluations=_count(record, "evaluations"),
+            classifier_calls=_count(record, "classifier_calls"),
+            classifier_rows=_count(record, "classifier_rows"),
         )
+
+
+def _count(record: Mapping[str, Any], name: str) -> int:
+    """Return a number of things."""
+    value = record[name]
+    if type(value) is not int or value < 0:
+        raise ValueError(f"'{name}' is {str(value)[:20]!r}, not a number of things")
+    return value
 
 
 def name_of(classifier: object) -> str:

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from daace.data.table import LARGEST, quote
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import load_json
+from daace.explain.encoding import (
+    load_foreign_json,
+    read_number,
+    read_numbers,
+    read_text,
+    read_texts,
+    reason,
+)
 from daace.explain.provenance import Provenance
+from daace.landscape.constraints import Constraints
 from daace.landscape.rows import frame_of_rows
 from daace.planners.base import Status
 
@@ -20,6 +29,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "daace.explanation"
 SCHEMA_VERSION = 1
+
+#: Up to this penalty no cost of a path overflows: squares of numbers that densities take are below
+#: 1e200, the largest number is 1.8e308.
+OVERFLOWING = 1.5
 
 #: Columns of `Explanation.profile`.
 PROFILE = ("log_prob", "plausibility", "percentile", "posterior")
@@ -57,54 +70,102 @@ def parse_record(text: str) -> dict[str, Any]:
         InvalidInput: the text is not such JSON, is of another version, or is damaged.
     """
     try:
-        record = load_json(text)
+        record = load_foreign_json(text)
         name, version = record["schema"], record["schema_version"]
-    except (ValueError, TypeError, KeyError):
-        raise InvalidInput("'text' must be JSON from Explanation.to_json. It is not.") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidInput(
+            f"'text' must be JSON from Explanation.to_json. It is not: {reason(error)}."
+        ) from None
     if name != SCHEMA or version != SCHEMA_VERSION:
         raise InvalidInput(
             f"'text' must have schema '{SCHEMA}' version {SCHEMA_VERSION}. "
             f"Got '{name}' version {version}: read it with the daace that wrote it."
         )
     try:
-        return _fields(record)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        reason = f"{error} is missing" if isinstance(error, KeyError) else error
+        fields = _fields(record)
+        others = record.get("alternatives", [])
+        fields["alternatives"] = tuple(_alternative(other, fields) for other in others)
+        return fields
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InvalidInput(
-            f"'text' must be a whole explanation. It is damaged: {reason}."
+            f"'text' must be a whole explanation. It is damaged: {reason(error)}."
         ) from None
 
 
+def _alternative(record: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of another answer to the same question."""
+    fields = _fields(record)
+    if list(fields["path"]) != list(main["path"]) or record.get("alternatives"):
+        raise ValueError("an alternative has other features, or alternatives of its own")
+    return fields
+
+
 def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
-    features = [str(name) for name in record["features"]]
-    path = np.array(record["path"], dtype=np.float64)
-    sd = np.array(record["sd"], dtype=np.float64)
-    profile = {name: np.array(record["profile"][name], dtype=np.float64) for name in PROFILE}
+    features = read_texts(record["features"])
+    status = Status(record["status"])
+    valid = status is not Status.INVALID_ROW  # such a row may have gaps
+    path = read_numbers(record["path"], finite=valid)
+    sd = read_numbers(record["sd"])
     if path.ndim != 2 or not path.size or path.shape[1] != len(features):
         raise ValueError("the path does not fit the features")
     if sd.shape != (len(features),) or len(set(features)) != len(features):
         raise ValueError("the standard deviations do not fit the features")
-    if any(column.shape != (len(path),) for column in profile.values()):
-        raise ValueError("the profile does not fit the path")
-    status = Status(record["status"])
+    if not ((sd > 0) & (sd < LARGEST)).all() or (np.abs(path) > LARGEST).any():
+        raise ValueError("a standard deviation is not positive, or a number is too large")
     for name in ("current", "target"):
-        unknown = record[name] is None and status is Status.INVALID_ROW
+        unknown = record[name] is None and not valid
         if not (unknown or isinstance(record[name], str | int | bool)):
             raise ValueError(f"'{name}' is not a class")
-    source = Provenance.from_record(record["provenance"])
-    whole = [features.index(name) for name in source.constraints.get("integer", ())]
+    if not status and len(path) > 1:
+        raise ValueError(f"there is a path, and the status is '{status}'")
+    units = {name: read_text(unit) for name, unit in record["units"].items()}
+    others = sorted(set(units) - set(features))
+    if others:
+        raise ValueError(f"there are units for {quote(others)}")
+    provenance = Provenance.from_record(record["provenance"])
+    rules = Constraints(**provenance.constraints)
+    rules.check_features(features)
+    cost = read_number(record["cost"], finite=False)
+    overflown = cost == np.inf and provenance.penalty > OVERFLOWING
+    if not (np.isfinite(cost) or overflown if status else cost == np.inf):
+        raise ValueError(f"the cost is {cost}, and the status '{status}'")
+    whole = [features.index(name) for name in rules.integer]
     frame = frame_of_rows(path, tuple(features), whole=whole)
+    unsure = not valid or provenance.classifier is not None
     return {
         "status": status,
         "current": record["current"],
         "target": record["target"],
         "path": frame.rename_axis("waypoint"),
-        "profile": pd.DataFrame(profile).rename_axis("waypoint"),
-        "cost": float(record["cost"]),
-        "relax": {str(name): float(value) for name, value in record["relax"].items()},
+        "profile": _profile(record["profile"], len(path), valid=valid, unsure=unsure),
+        "cost": cost,
+        "relax": {name: read_number(value) for name, value in record["relax"].items()},
         "sd": sd,
-        "units": {str(name): str(unit) for name, unit in record["units"].items()},
-        "provenance": source,
-        "alternatives": tuple(_fields(other) for other in record.get("alternatives", ())),
-        "notes": tuple(str(note) for note in record["notes"]),
+        "units": units,
+        "provenance": provenance,
+        "alternatives": (),
+        "notes": tuple(read_texts(record["notes"])),
     }
+
+
+def _profile(
+    record: Mapping[str, Any], waypoints: int, *, valid: bool, unsure: bool
+) -> pd.DataFrame:
+    """Return the frame of what was measured at each waypoint.
+
+    Args:
+        record: the columns.
+        waypoints: how many.
+        valid: whether the row could be explained; nothing is known of another one.
+        unsure: whether there may be no probability: the row is invalid, or a classifier failed.
+    """
+    columns = {
+        name: read_numbers(record[name], finite=not unsure if name == "posterior" else valid)
+        for name in PROFILE
+    }
+    if any(column.shape != (waypoints,) for column in columns.values()):
+        raise ValueError("the profile does not fit the path")
+    for name, most in (("percentile", 100.0), ("posterior", 1.0)):
+        if ((columns[name] < 0) | (columns[name] > most * (1 + 1e-9))).any():
+            raise ValueError(f"a {name} of the profile is not between 0 and {most:g}")
+    return pd.DataFrame(columns).rename_axis("waypoint")

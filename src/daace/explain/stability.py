@@ -78,7 +78,8 @@ def measure_stability(e: Explanation, table: object, *, seeds: int, refits: int)
     if training is not None:
         for number in range(refits):
             rng = np.random.default_rng([e.provenance.seed, number])
-            density = refit(explainer.density, resample(training, rng=rng))
+            sample = resample(training, explainer.density.fewest_rows, rng=rng)
+            density = refit(explainer.density, sample)
             other = replace(explainer, density=density)
             again = other.explain(row, **asked, seed=e.provenance.seed)
             # The old end as the start of the same question: what does the new model say of it?
@@ -107,11 +108,11 @@ def refit(density: ConditionalDensity, table: Table) -> ConditionalDensity:
     return fitted
 
 
-def resample(table: Table, *, rng: np.random.Generator) -> Table:
-    """Return a bootstrap sample: as many rows, drawn with replacement, of every class."""
+def resample(table: Table, fewest: int, *, rng: np.random.Generator) -> Table:
+    """Return a bootstrap sample: as many rows, drawn with replacement, `fewest` of every class."""
     for _ in range(TRIES):
         sample = table.take(rng.integers(len(table), size=len(table)))
-        if all((sample.y == label).sum() >= 2 for label in table.classes):
+        if all((sample.y == label).sum() >= fewest for label in table.classes):
             return sample
     raise InvalidInput("'table' must have more rows of its rarest class for a bootstrap sample.")
 

@@ -234,7 +234,7 @@ def _numbers(name: str, value: object) -> dict[str, float]:
         raise InvalidInput(f"'{name}' must map features to numbers. Got {type(value).__name__}.")
     try:
         numbers = {str(feature): float(number) for feature, number in value.items()}
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"'{name}' must map features to numbers. Got {dict(value)!r}.") from None
     kind, good = MAPPINGS[name]
     wrong = [feature for feature, number in numbers.items() if not good(number)]

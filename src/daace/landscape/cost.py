@@ -267,7 +267,7 @@ class Landscape:
         longest = segment_lengths(segment_vectors(paths)).max(axis=1, initial=0.0)
         least = PANEL * max(1, int(np.ceil((self.penalty + 1) / PANEL)))
         doublings = np.ceil(np.log2(np.maximum(longest / self.density.resolution_ / least, 1.0)))
-        nodes = np.minimum(least * 2 ** doublings.astype(np.intp), max(least, MAX_NODES))
+        nodes = np.minimum(least * 2.0**doublings, max(least, MAX_NODES)).astype(np.intp)
         rows = np.arange(len(paths))
         costs = costs_with(nodes, rows)
         rows = rows[nodes < MAX_NODES]

@@ -51,7 +51,7 @@ class Link:
         try:
             terms = {str(feature): float(weight) for feature, weight in self.terms.items()}
             bounds = {name: float(value) for name, value in given.items() if value is not None}
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidInput(
                 f"A link must be made of numbers. Got {dict(self.terms)!r} and {given!r}."
             ) from None

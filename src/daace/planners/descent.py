@@ -112,8 +112,9 @@ class Descent:
         landscape = self.problem.landscape
         least = max(MIN_NODES, landscape.penalty + 1)
         wanted = np.maximum(least, longest / landscape.density.resolution_)
-        powers: IntArray = np.exp2(np.ceil(np.log2(wanted))).astype(np.intp)
-        return np.minimum(MAX_NODES, powers)
+        powers = np.exp2(np.ceil(np.log2(wanted)))
+        nodes: IntArray = np.minimum(MAX_NODES, powers).astype(np.intp)
+        return nodes
 
     def by_nodes(self, paths: FloatArray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield numbers of nodes and the paths that need so many, few first.
