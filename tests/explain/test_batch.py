@@ -12,6 +12,7 @@ from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain import batch
 from daace.explain.explainer import Explainer
 from daace.explain.question import row_generator
+from daace.explain.rows import excluded_rows, refuse_excluded
 from daace.planners.base import CUT_SHORT
 
 
@@ -186,7 +187,7 @@ def test_the_row_that_breaks_a_constraint_is_named(simple):
 def test_all_rows_that_break_a_constraint_are_named(mixture):
     rules = Constraints(upper={"x1": 1.0}, integer=["x2"])
     values = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 0.5], [3.0, 1.0]])
-    excluded = list(batch.excluded_rows(rules, mixture, values, first=10))
+    excluded = list(excluded_rows(rules, mixture, values, first=10))
     assert [row for row, _ in excluded] == [11, 12, 13]
     assert excluded[1][1].startswith("'integer' must allow the start. Got 'x2', which is 0.5 now")
     with pytest.raises(
@@ -194,14 +195,14 @@ def test_all_rows_that_break_a_constraint_are_named(mixture):
         match=r"^Row 11: 'upper' must allow the start. Got upper=1 for 'x1', which is 2 now: .* "
         r"The constraints exclude 3 rows: 11, 12, 13\.$",
     ):
-        batch.refuse_excluded(excluded)
+        refuse_excluded(excluded)
     with pytest.raises(
         InvalidInput, match=r"^Here: Row 0: no. .* 8 rows: 0, 1, 2, 3, 4 and 3 more"
     ):
-        batch.refuse_excluded(((row, "no.") for row in range(8)), place="Here: ")
+        refuse_excluded(((row, "no.") for row in range(8)), place="Here: ")
     with pytest.raises(InvalidInput, match=r"^Row 12: 'integer' .*leave it out\.$"):
-        batch.refuse_excluded(excluded[1:2])
-    batch.refuse_excluded(batch.excluded_rows(None, mixture, values))
+        refuse_excluded(excluded[1:2])
+    refuse_excluded(excluded_rows(None, mixture, values))
 
 
 def test_a_batch_names_all_rows_that_break_a_constraint(simple):

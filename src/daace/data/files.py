@@ -74,8 +74,7 @@ class TableFile(ABC):
 def open_table(path: str | Path) -> TableFile:
     """Return the table of a CSV, TSV or parquet file; text may be compressed (gz, bz2, xz, zip).
 
-    In columns of numbers, missing is what pandas takes for missing (empty, NA, null, ...). In
-    columns of text only empty fields, NaN and nan are: a class may be called None or NA.
+    Missing numbers are what pandas takes for missing, missing text is empty, NaN or nan.
 
     Raises:
         MissingFile: there is no such file.
@@ -99,12 +98,7 @@ def open_table(path: str | Path) -> TableFile:
 
 
 def read_frame(path: str | Path) -> pd.DataFrame:
-    """Read a file as `open_table` does, as a whole.
-
-    Raises:
-        InvalidInput: as `open_table`, or the file is damaged.
-        MissingDependency: parquet without pyarrow.
-    """
+    """Return the whole table of a file; raises as `open_table`, or if the file is damaged."""
     return open_table(path).read()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, overload
@@ -13,15 +13,12 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._progress import Bar
-from daace._typing import FloatArray, IntArray
+from daace._typing import IntArray
 from daace._workers import BACKENDS, Backend, Workers
-from daace.data.table import quote
-from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.outcomes import OUTCOME, Layout, to_outcome
 from daace.explain.question import Chunk, Question
 from daace.explain.summary import Summary
-from daace.landscape.constraints import Constraints
 from daace.planners.base import Plan
 
 if TYPE_CHECKING:
@@ -115,51 +112,6 @@ def check_jobs(n_jobs: int | None) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise InvalidInput(f"'n_jobs' must be an integer other than 0. Got {n_jobs!r}.")
     return n_jobs
-
-
-def check_rows(rules: Constraints | None, density: ConditionalDensity, rows: object) -> None:
-    """Raise `InvalidInput` unless every row can be explained."""
-    frame = density.user_frame(rows)
-    values = density.user_values(frame[list(density.features_)])
-    refuse_excluded(excluded_rows(rules, density, values))
-
-
-def excluded_rows(
-    rules: Constraints | None, density: ConditionalDensity, values: FloatArray, *, first: int = 0
-) -> Iterator[tuple[int, str]]:
-    """Yield the number of each row whose start the constraints exclude, and how they do.
-
-    Args:
-        rules: the constraints; None excludes nobody.
-        density: knows names and units.
-        values: rows in user units.
-        first: number of the first row, where these are part of a longer table.
-    """
-    if rules is None:
-        return
-    for row, start in enumerate(density.standardizer_.transform(values), first):
-        try:
-            rules.compile(density, start)
-        except InvalidInput as error:
-            yield row, str(error)
-
-
-def refuse_excluded(excluded: Iterable[tuple[int, str]], *, place: str = "") -> None:
-    """Raise `InvalidInput` if there are excluded rows: how the first is, and which others are.
-
-    Args:
-        excluded: as `excluded_rows` yields them.
-        place: what the message begins with.
-    """
-    rows, reason = [], ""
-    for row, how in excluded:
-        rows.append(row)
-        reason = reason or how
-    if not rows:
-        return
-    listed = quote(rows).replace("'", "")
-    others = f" The constraints exclude {len(rows)} rows: {listed}." if len(rows) > 1 else ""
-    raise InvalidInput(f"{place}Row {rows[0]}: {reason}{others}")
 
 
 #: In a worker: the first copy of the question it got, by batch.

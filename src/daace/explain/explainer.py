@@ -20,7 +20,7 @@ from daace.exceptions import InvalidInput
 from daace.explain.alternatives import DEARER, find_alternatives
 from daace.explain.asking import answer_invalid, ask, check_settings, one_row, target_of_each
 from daace.explain.audit import Audit, split_groups
-from daace.explain.batch import Batch, among, check_jobs, check_rows, share_out, solve_rows
+from daace.explain.batch import Batch, among, check_jobs, share_out, solve_rows
 from daace.explain.classifier import ClassifierPosterior, judge_rows
 from daace.explain.explanation import Explanation
 from daace.explain.front import ExplanationFront, search_front
@@ -29,7 +29,7 @@ from daace.explain.network import Network, read_network
 from daace.explain.oddities import note_denied
 from daace.explain.question import check_seed
 from daace.explain.reasons import find_reasons
-from daace.explain.rows import read_rows
+from daace.explain.rows import check_rows, read_rows
 from daace.explain.summary import Summary
 from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, scan_penalties
 from daace.explain.trust import Check, check_density, membership_auc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray
-from daace.data.table import LARGEST
+from daace.data.table import LARGEST, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.words import shorten
@@ -65,14 +65,56 @@ def read_rows(density: ConditionalDensity, given: object, rules: Constraints | N
         for row, what in gaps.items():
             wrong.setdefault(row, []).append(f"'{name}' {what}")
     invalid = {row: _reason(parts) for row, parts in sorted(wrong.items())}
-    if rules is not None:
-        for row, start in enumerate(density.standardizer_.transform(values)):
-            if row not in invalid:
-                try:
-                    rules.compile(density, start)
-                except InvalidInput as error:
-                    invalid[row] = str(error)
+    readable = np.array([row not in invalid for row in range(len(values))], dtype=bool)
+    numbered = np.flatnonzero(readable)
+    for row, reason in excluded_rows(rules, density, values[readable]):
+        invalid[int(numbered[row])] = reason
     return Rows(values, invalid, others)
+
+
+def check_rows(rules: Constraints | None, density: ConditionalDensity, rows: object) -> None:
+    """Raise `InvalidInput` unless every row can be explained."""
+    frame = density.user_frame(rows)
+    values = density.user_values(frame[list(density.features_)])
+    refuse_excluded(excluded_rows(rules, density, values))
+
+
+def excluded_rows(
+    rules: Constraints | None, density: ConditionalDensity, values: FloatArray, *, first: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Yield the number of each row whose start the constraints exclude, and how they do.
+
+    Args:
+        rules: the constraints; None excludes nobody.
+        density: knows names and units.
+        values: rows in user units.
+        first: number of the first row, where these are part of a longer table.
+    """
+    if rules is None:
+        return
+    for row, start in enumerate(density.standardizer_.transform(values), first):
+        try:
+            rules.compile(density, start)
+        except InvalidInput as error:
+            yield row, str(error)
+
+
+def refuse_excluded(excluded: Iterable[tuple[int, str]], *, place: str = "") -> None:
+    """Raise `InvalidInput` if there are excluded rows: how the first is, and which others are.
+
+    Args:
+        excluded: as `excluded_rows` yields them.
+        place: what the message begins with.
+    """
+    rows, reason = [], ""
+    for row, how in excluded:
+        rows.append(row)
+        reason = reason or how
+    if not rows:
+        return
+    listed = quote(rows).replace("'", "")
+    others = f" The constraints exclude {len(rows)} rows: {listed}." if len(rows) > 1 else ""
+    raise InvalidInput(f"{place}Row {rows[0]}: {reason}{others}")
 
 
 def read_numbers(column: pd.Series) -> tuple[FloatArray, dict[int, str]]:

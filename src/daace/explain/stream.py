@@ -21,7 +21,7 @@ from daace.data.table import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.answer_file import FORMATS, AnswerWriter, passed_columns
-from daace.explain.batch import BLOCK, excluded_rows, refuse_excluded, share_out
+from daace.explain.batch import BLOCK, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.identity import identify_density, identify_judge, identify_planner
 from daace.explain.journal import Journal
@@ -29,7 +29,7 @@ from daace.explain.oddities import note_denied
 from daace.explain.outcomes import OUTCOME, to_outcome
 from daace.explain.provenance import describe_planner, name_of
 from daace.explain.record import to_record
-from daace.explain.rows import read_rows
+from daace.explain.rows import excluded_rows, read_rows, refuse_excluded
 from daace.explain.summary import Summary, Tally
 
 if TYPE_CHECKING:
