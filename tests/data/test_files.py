@@ -205,7 +205,7 @@ def test_an_archive_of_several_files_is_no_table(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="must be an existing file"):
+    with pytest.raises(InvalidInput, match="It is a folder"):
         read_frame(tmp_path)
 
 

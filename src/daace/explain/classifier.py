@@ -289,22 +289,22 @@ def judge_starts(judge: ClassifierPosterior, rows: FloatArray) -> FloatArray:
         raise
 
 
-def judge_rows(judge: ClassifierPosterior, X: FloatArray) -> tuple[FloatArray, dict[int, str]]:
-    """Return log p(y | x) of rows, NaN where there is none, and why, by row.
+def judge_rows(judge: ClassifierPosterior, rows: FloatArray) -> tuple[FloatArray, dict[int, str]]:
+    """Return log p(y | x) of rows in user units, NaN where there is none, and why, by row.
 
     Raises:
         InvalidInput: the classifier cannot judge any of several rows.
     """
     try:
-        return judge_starts(judge, X), {}
+        return judge_starts(judge, rows), {}
     except InvalidInput as error:
-        logs, unjudged = np.full((len(X), len(judge.classes_)), np.nan), {}
-        for row, x in enumerate(X):
+        logs, unjudged = np.full((len(rows), len(judge.classes_)), np.nan), {}
+        for number, row in enumerate(rows):
             try:
-                logs[row] = judge.log_posterior(x[None])[0]
+                logs[number] = judge.log_posterior_of_rows(row[None])[0]
             except InvalidInput as reason:
-                unjudged[row] = str(reason)
-        if len(unjudged) == len(X) > 1:
+                unjudged[number] = str(reason)
+        if len(unjudged) == len(rows) > 1:
             raise error from None
         return logs, unjudged
 

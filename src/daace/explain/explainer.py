@@ -478,9 +478,7 @@ class Explainer:
         valid = np.array([row for row in range(len(values)) if row not in wrong], dtype=np.intp)
         logs = None
         if self.judge is not None and not strict:
-            logs, unjudged = judge_rows(
-                self.judge, self.density.standardizer_.transform(values[valid])
-            )
+            logs, unjudged = judge_rows(self.judge, values[valid])
             wrong.update({int(valid[row]): reason for row, reason in unjudged.items()})
             judged = np.array([row not in unjudged for row in range(len(valid))], dtype=bool)
             valid, logs = valid[judged], logs[judged]
