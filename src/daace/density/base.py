@@ -319,9 +319,8 @@ class ConditionalDensity(ABC):
     def user_values(self, rows: object) -> FloatArray:
         """Return rows in user units as an array with the density's feature order."""
         frame = self.user_frame(rows)
-        extra = [
-            name for name in frame.columns if name not in self.features_ and name != self.target_
-        ]
+        known = {*self.features_, *self.left_out_, self.target_}
+        extra = [name for name in frame.columns if name not in known]
         if extra:
             raise InvalidInput(
                 f"The row must have the features of the model only. Unknown: {quote(extra)}: "
