@@ -109,7 +109,7 @@ def mutate_arrays(arrays: dict[str, Any], rng: np.random.Generator) -> dict[str,
         flat = array.reshape(-1)
         odd = float(ODD[rng.integers(len(ODD))])
         match rng.integers(14):
-            case 0 | 1 if flat.size:
+            case 0 | 1 if flat.size and array.dtype == np.float64:
                 flat[rng.integers(flat.size)] = odd
             case 2:
                 arrays[name] = np.full_like(array, odd)
