@@ -211,7 +211,7 @@ def test_outputs_are_tried_before_the_search(run, monkeypatch):
         code, out, err = run("explain", "model.daace", "data.csv", option, "no/where")
         assert (code, out) == (2, "")
         assert err == (
-            "Error: 'no/where' must be in an existing folder. 'no' is none: make it first.\n"
+            "Error: 'no/where' must be in an existing folder. 'no' does not exist: make it first.\n"
         )
 
 
@@ -321,7 +321,8 @@ def test_one_row_a_change(run, folder):
     assert code == 0
     frame = pd.read_csv("long.csv")
     assert frame.columns.tolist() == [
-        "id", "row", "feature", "from", "to", "change", "change_sd",
+        "id", "row", "status", "target", "cost", "posterior", "notes",
+        "feature", "from", "to", "change", "change_sd",
     ]  # fmt: skip
     assert set(frame["id"]) == {"p0", "p1", "p2"}
     np.testing.assert_allclose(frame["to"] - frame["from"], frame["change"], rtol=1e-4)

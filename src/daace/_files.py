@@ -62,8 +62,7 @@ def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] |
     if place.is_dir():
         trouble = errno.EISDIR
     elif not place.parent.is_dir():
-        folder = os.path.dirname(os.fspath(path)) or place.parent
-        reason = f"must be in an existing folder. '{folder}' is none: make it first."
+        reason = f"must be in an existing folder. '{place.parent}' does not exist: make it first."
         raise MissingFile(errno.ENOENT, reason, os.fspath(path))
     elif (place.exists() and not os.access(place, os.W_OK)) or (
         not _is_special(place) and not os.access(place.parent, os.W_OK)

@@ -74,7 +74,7 @@ def test_frames_of_other_packages():
         ((X, np.eye(3), None), r"Got shape \(3, 3\): of one-hot columns, pass y.argmax"),
         ((X[0], Y, None), "'X' must have two dimensions, rows and columns. Got 1"),
         (("X", Y, None), "'X' must be a frame or an array of numbers. Got str"),
-        ((FRAME, pd.Series(Y, name="a"), None), "'X' must not have the column of the cl.* 'a'"),
+        ((FRAME.assign(y=Y), pd.Series(Y, name="y"), None), "'X' must not have the column .* 'y'"),
         ((FRAME, pd.Series(Y, index=[2, 1, 0]), None), "the same order. .* pass y.loc"),
     ],
 )
@@ -82,3 +82,9 @@ def test_what_is_not_clear_is_one_sentence(arguments, message):
     data, y, target = arguments
     with pytest.raises(InvalidInput, match=message):
         read_table(data, y, target=target)
+
+
+def test_classes_may_have_the_name_of_a_feature():
+    X = pd.DataFrame({"age": [30.0, 41.0, 52.0], "class": [1.0, 2.0, 4.0]})
+    assert read_table(X, X["age"] > 40).target == "age_"
+    assert read_table(X, ["a", "b", "b"]).target == "class_"

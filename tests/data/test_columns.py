@@ -117,3 +117,11 @@ def test_no_feature_of_a_real_table_is_taken_for_an_id() -> None:
         rows = read_frame(path).iloc[:, :-1]
         some = rows.sample(30, random_state=0)
         assert (path.name, likely_ids(rows), likely_ids(some)) == (path.name, {}, {})
+
+
+@pytest.mark.parametrize("name", ["SK_ID_CURR", "customerid", "CustomerID", "user_id_hash"])
+def test_ids_by_their_names(name: str) -> None:
+    numbers = RNG.permutation(10_000)[:50]
+    assert list(likely_ids(pd.DataFrame({name: numbers}))) == [name]
+    assert list(likely_ids(pd.DataFrame({name: numbers.astype(float)}))) == [name]
+    assert likely_ids(pd.DataFrame({"paid": numbers, "grid": numbers + 0.5})) == {}

@@ -260,3 +260,10 @@ def test_a_wrong_record_is_refused(change):
 def test_only_a_check_is_taken(ring):
     with pytest.raises(InvalidInput, match=r"'held_out' must be a daace\.Check\. Got str"):
         Explainer(LinearGaussianNetwork().fit(ring), held_out="good")
+
+
+def test_a_model_file_tells_of_no_few_rows(misleading):
+    for check in (misleading.held_out, fit(load_table("iris")).held_out):
+        assert check.reliability["rows"].min() >= 10
+        assert check.reliability["rows"].sum() == check.rows
+        assert len(np.unique(check.percentiles[[0, 1, 2]])) == 1  # of the first ten rows

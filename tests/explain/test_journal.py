@@ -85,3 +85,17 @@ def test_two_do_not_write_at_once(tmp_path):
                 Journal(path, ASKED, resume=resume)
         journal.append(["1"])
     assert rows(path) == [1]
+
+
+@pytest.mark.parametrize("line", [b'{"a": 1', b"\xff"])
+def test_a_damaged_line_is_named(tmp_path, line):
+    path = tmp_path / "a.part"
+    with Journal(path, {"seed": 1}) as journal:
+        journal.append(['{"a": 1}', '{"a": 2}'])
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([lines[0], line, lines[2], b""]))
+    with (
+        Journal(path, {"seed": 1}) as journal,
+        pytest.raises(InvalidInput, match=r"a\.part' is damaged"),
+    ):
+        list(journal.blocks(10))

@@ -55,12 +55,16 @@ def test_one_row_a_change(simple, rows):
     many = simple.explain_batch(rows, target="well")
     long = many.changes()
     each = [e.changes() for e in many]
-    assert long.index.tolist() == ["p"] * len(each[0]) + ["q"] * len(each[1])
+    rest = long.index.tolist()[len(each[0]) + len(each[1]) :]
+    assert long.index.tolist() == ["p"] * len(each[0]) + ["q"] * len(each[1]) + rest
     assert each[2].empty
+    assert len(set(rest)) == len(rest) == len(rows) - 2  # one row each, without a feature
     columns = ["feature", "from", "to", "change", "change_sd"]
+    changed = long[long["feature"].notna()]
     pd.testing.assert_frame_equal(
-        long[columns].reset_index(drop=True), pd.concat(each, ignore_index=True)
+        changed[columns].reset_index(drop=True), pd.concat(each, ignore_index=True)
     )
+    assert long["status"].tolist()[-len(rest) :] == [str(e.status) for e in many[2:]]
     assert long["when"].iloc[0] == rows["when"].iloc[0]
     assert len(simple.explain_batch(rows.head(0), target="well").changes()) == 0
 

@@ -15,6 +15,7 @@ from safetensors.numpy import save as save_tensors
 
 from daace import (
     Constraints,
+    GaussianMixture,
     KernelDensity,
     LinearGaussianNetwork,
     PathOptimizer,
@@ -467,9 +468,19 @@ def test_long_names_are_refused(model):
     assert "it has 2,000 characters in a name, and 1,000 is the limit" in refused(model)
 
 
+def test_too_many_components_are_neither_saved_nor_loaded(tmp_path):
+    count = 2_001
+    crowd = GaussianMixture(
+        np.ones(count), np.arange(float(count))[:, None], np.ones((count, 1, 1)),
+        np.array(["a", "b", "c"])[np.arange(count) % 3],
+    )  # fmt: skip
+    with pytest.raises(InvalidInput, match="it has 2,001 components, and 2,000 is the limit"):
+        Explainer(crowd).save(tmp_path / "m")
+
+
 def test_too_many_features_are_refused_by_their_memory(model):
     names = [f"x{j}" for j in range(20_000)]
-    change_meta(model, features=names, units={}, nonnegative=[])
+    change_meta(model, features=names, units={}, nonnegative=[], left_out={}, columns=[])
     assert "it would take 3.0 GB of memory for 20,000 features and 3 classes" in refused(model)
 
 

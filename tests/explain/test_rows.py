@@ -125,12 +125,13 @@ def test_all_rows_may_be_invalid(bound):
     assert str(many.summary()) == "0 of 2 rows have a way (invalid_row 2)."
 
 
-def test_a_row_that_the_classifier_cannot_judge_is_invalid(mixture, straight):
-    def below_ten(rows):
-        if (rows["x1"] > 10).any():
-            raise RuntimeError("out of range")
-        return 1 / (1 + np.exp(2 - rows["x1"]))
+def below_ten(rows):
+    if (rows["x1"] > 10).any():
+        raise RuntimeError("out of range")
+    return 1 / (1 + np.exp(2 - rows["x1"]))
 
+
+def test_a_row_that_the_classifier_cannot_judge_is_invalid(mixture, straight):
     explainer = Explainer(mixture, planner=straight, classifier=below_ten)
     rows = [[0.0, 0.0], [11.0, 0.0], [np.nan, 0.0], [1.0, 0.0]]
     many = explainer.explain_batch(rows, target="well")
@@ -138,8 +139,18 @@ def test_a_row_that_the_classifier_cannot_judge_is_invalid(mixture, straight):
     assert "out of range" in many[1].notes[0]
     with pytest.raises(InvalidInput, match=r"Row 1: .* RuntimeError \(out of range\)"):
         explainer.explain_batch(rows[:2], target="well", strict=True)
-    with pytest.raises(InvalidInput, match="out of range"):
-        explainer.explain_batch([[11.0, 0.0], [12.0, 0.0]], target="well")
+    none = explainer.explain_batch([[11.0, 0.0], [12.0, 0.0]], target="well")
+    assert [str(e.status) for e in none] == ["invalid_row", "invalid_row"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_of_rows_that_cannot_be_judged_stops_no_file(mixture, straight, tmp_path, n_jobs):
+    rows = pd.DataFrame({"x1": [11.0] * 60 + [0.0] * 60, "x2": 0.0})
+    rows.to_csv(tmp_path / "d.csv", index=False)
+    explainer = Explainer(mixture, planner=straight, classifier=below_ten)
+    explainer.explain_file(tmp_path / "d.csv", tmp_path / "a.csv", target="well", n_jobs=n_jobs)
+    status = pd.read_csv(tmp_path / "a.csv")["status"]
+    assert status.tolist() == ["invalid_row"] * 60 + ["found"] * 60
 
 
 def test_an_audit_counts_invalid_rows_apart(bound, frame):

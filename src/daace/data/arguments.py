@@ -81,11 +81,13 @@ def _join(X: object, y: object) -> Table:
     if isinstance(X, pd.DataFrame) and isinstance(y, pd.Series | pd.DataFrame):
         _check_order(X.index, y.index)
     name = TARGET if labels.name is None else str(labels.name)
-    if name in frame.columns:
+    if name in frame.columns and frame[name].reset_index(drop=True).equals(labels):
         raise InvalidInput(
             f"'X' must not have the column of the classes, {quote([name])}: drop it, for example "
-            f"with X.drop(columns='{name}'), or give 'y' another name."
+            f"with X.drop(columns='{name}')."
         )
+    while name in frame.columns:  # y = X['age'] > 40 is called 'age' too
+        name = f"{name}_"
     joined = pd.concat([frame.reset_index(drop=True), labels.rename(name)], axis=1)
     return Table.from_frame(joined, target=name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 
 #: Rows from which it says something that all values of a column are different.
@@ -14,6 +15,12 @@ FEWEST_ROWS = 20
 AT_AN_END = {"id", "ids", "identifier", "uid", "uuid", "guid"}
 AT_THE_END = {"key", "number", "no", "nr", "code", "ref", "reference", "ssn", "fips"}
 ALONE = {"index", "idx", "row", "serial", "record"}
+
+#: Words to which 'id' is often joined: customerid, userid.
+OWNERS = {
+    "account", "application", "case", "client", "customer", "employee", "loan", "member", "order",
+    "patient", "person", "policy", "record", "row", "student", "subject", "transaction", "user",
+}  # fmt: skip
 
 #: Words anywhere in a name that make consecutive integers a measurement all the same.
 MEASURES = {
@@ -49,8 +56,11 @@ def likely_ids(frame: pd.DataFrame) -> dict[str, str]:
 def _why_id(name: str, column: pd.Series) -> str:
     if pd.api.types.is_bool_dtype(column.dtype) or column.isna().any() or not column.is_unique:
         return ""
+    words = _words(name)
+    if pd.api.types.is_float_dtype(column.dtype):  # integers that once had gaps
+        whole = np.isfinite(column).all() and (column == column.round()).all()
+        return "whole numbers without repetitions" if whole and _holds_id(words) else ""
     if pd.api.types.is_integer_dtype(column.dtype):
-        words = _words(name)
         if _says_id(words):
             return "integers without repetitions"
         if int(column.max()) - int(column.min()) == len(column) - 1 and not MEASURES & set(words):
@@ -67,7 +77,17 @@ def _says_id(words: list[str]) -> bool:
     if not words:
         return False
     ends = {words[0], words[-1]}
-    return bool(ends & AT_AN_END) or words[-1] in AT_THE_END or (len(words) == 1 and ends <= ALONE)
+    return bool(
+        _holds_id(words)
+        or ends & AT_AN_END
+        or words[-1] in AT_THE_END
+        or (len(words) == 1 and ends <= ALONE)
+    )
+
+
+def _holds_id(words: list[str]) -> bool:
+    joined = (word.removesuffix("id") for word in words if word.endswith("id"))
+    return "id" in words or any(owner in OWNERS for owner in joined)
 
 
 def _words(name: str) -> list[str]:

@@ -62,11 +62,19 @@ def csv_text(
     )
 
 
+def _plain_number(value: float) -> str:
+    """Return a number with all its digits, whole ones as such: 44, not 44.0."""
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
 def _written(column: pd.Series, formats: Mapping[str, str]) -> pd.Series:
     kind = column.dtype
     if pd.api.types.is_float_dtype(kind) and str(column.name) in formats:
         form = formats[str(column.name)]
         return column.map(lambda value: f"{value:{form}}", na_action="ignore").astype(object)
+    if pd.api.types.is_float_dtype(kind):
+        return column.map(_plain_number, na_action="ignore").astype(object)
     if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_datetime64_any_dtype(kind):
         return column
     return column.astype(object).map(escape_formula)

@@ -16,8 +16,9 @@ from daace.explain.outcomes import Layout
 
 FORMATS = (".csv", ".parquet", ".jsonl")
 
-#: Digits of changes in CSV. All else is written in full: ends rounded to six digits met their
-#: goal in 18 of 45 answers, rounded to eight in 39. The changes in words are there to be read.
+#: Digits of changes in CSV. All else is written in full, as a batch has it: ends rounded to six
+#: digits met their goal in 18 of 45 answers, rounded to eight in 39. The changes in words are
+#: there to be read.
 DIGITS = ".6g"
 
 

@@ -196,7 +196,7 @@ class ClassifierPosterior:
             answer = self._ask(table)
         except Exception as error:
             raise InvalidInput(
-                f"'classifier' must judge any {len(rows)} rows in your columns and units. "
+                f"'classifier' must judge {_number_of(rows)} in your columns and units. "
                 f"It raised {_in_short(error)}: try it on {_shown(table)}."
             ) from error
         return check_probabilities(answer, len(rows), len(self.classes_))[:, self._columns]
@@ -276,36 +276,25 @@ def judge_starts(judge: ClassifierPosterior, rows: FloatArray) -> FloatArray:
     Raises:
         InvalidInput: the classifier cannot judge a row.
     """
-    if len(rows) == 0:
-        return np.empty((0, len(judge.classes_)))
-    try:
-        return judge.log_posterior_of_rows(rows)
-    except InvalidInput:
-        for number, row in enumerate(rows if len(rows) > 1 else ()):
-            try:
-                judge.log_posterior_of_rows(row[None])
-            except InvalidInput as error:
-                raise InvalidInput(f"Row {number}: {error}") from None
-        raise
+    logs, unjudged = judge_rows(judge, rows)
+    for number, reason in unjudged.items():
+        raise InvalidInput(f"Row {number}: {reason}" if len(rows) > 1 else reason)
+    return logs
 
 
 def judge_rows(judge: ClassifierPosterior, rows: FloatArray) -> tuple[FloatArray, dict[int, str]]:
-    """Return log p(y | x) of rows in user units, NaN where there is none, and why, by row.
-
-    Raises:
-        InvalidInput: the classifier cannot judge any of several rows.
-    """
+    """Return log p(y | x) of rows in user units, NaN where there is none, and why, by row."""
+    if len(rows) == 0:
+        return np.empty((0, len(judge.classes_))), {}
     try:
-        return judge_starts(judge, rows), {}
-    except InvalidInput as error:
+        return judge.log_posterior_of_rows(rows), {}
+    except InvalidInput:
         logs, unjudged = np.full((len(rows), len(judge.classes_)), np.nan), {}
         for number, row in enumerate(rows):
             try:
                 logs[number] = judge.log_posterior_of_rows(row[None])[0]
-            except InvalidInput as reason:
-                unjudged[number] = str(reason)
-        if len(unjudged) == len(rows) > 1:
-            raise error from None
+            except InvalidInput as error:
+                unjudged[number] = str(error)
         return logs, unjudged
 
 
@@ -430,6 +419,10 @@ def _in_short(error: Exception) -> str:
 
 def _in_words(thing: object) -> str:
     return f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
+
+
+def _number_of(rows: FloatArray) -> str:
+    return "any row" if len(rows) == 1 else f"any {len(rows)} rows"
 
 
 def _shown(rows: pd.DataFrame | FloatArray) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daace._typing import FloatArray
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity
+from daace.density.base import FEWEST_ROWS, ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.oddities import WEAK
 from daace.explain.trust import (
@@ -50,8 +51,42 @@ def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
         return None
     if parts is None:
         return None
-    check = check_density(*parts, None)
-    return replace(check, percentiles=np.quantile(check.percentiles, np.linspace(0, 1, 101)))
+    return _without_single_rows(check_density(*parts, None))
+
+
+def _without_single_rows(check: Check) -> Check:
+    """Return the check with nothing that rests on fewer rows than a model file may tell of.
+
+    Quantiles are those of groups of `FEWEST_ROWS` rows, and so many are in each bin.
+    """
+    groups = max(1, check.rows // FEWEST_ROWS)
+    middles = (np.arange(groups) + 0.5) / groups
+    percentiles = np.interp(
+        np.linspace(0, 1, 101), middles, np.quantile(check.percentiles, middles)
+    )
+    bins: list[FloatArray] = []
+    for one in check.reliability.to_numpy(dtype=np.float64):
+        if bins and bins[-1][0] < FEWEST_ROWS:
+            one = _merged(bins.pop(), one)
+        bins.append(one)
+    if len(bins) > 1 and bins[-1][0] < FEWEST_ROWS:
+        bins.append(_merged(bins.pop(), bins.pop()))
+    frame = pd.DataFrame(np.array(bins), columns=check.reliability.columns)
+    counts, confidence, accuracy = np.array(bins).T
+    return replace(
+        check,
+        percentiles=percentiles,
+        reliability=frame.astype({"rows": np.int64}),
+        calibration_error=float(counts @ np.abs(accuracy - confidence) / counts.sum()),
+    )
+
+
+def _merged(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return two bins as one: rows, and means over them."""
+    rows = one[0] + other[0]
+    merged: FloatArray = (one[0] * one + other[0] * other) / rows
+    merged[0] = rows
+    return merged
 
 
 def find_weakness(check: Check | None, *, classified: bool) -> tuple[str, ...]:

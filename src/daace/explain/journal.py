@@ -97,7 +97,7 @@ class Journal:
         self._file.readline()
         block = []
         for line in self._file:
-            block.append(load_json(line.decode()))
+            block.append(self._read(line))
             if len(block) == size:
                 yield block
                 block = []
@@ -109,6 +109,16 @@ class Journal:
         if os.name == "nt":  # where an open file cannot be removed
             self._file.close()
         self.path.unlink()
+
+    def _read(self, line: bytes) -> dict[str, Any]:
+        try:
+            record: dict[str, Any] = load_json(line.decode())
+        except ValueError:
+            raise InvalidInput(
+                f"'{self.path}' is damaged: a line of it is no record. Delete the file and run "
+                "the same command again."
+            ) from None
+        return record
 
     def _write(self, lines: Sequence[str]) -> None:
         self._file.write("".join(f"{line}\n" for line in lines).encode())

@@ -138,22 +138,36 @@ class Layout:
         *,
         sd: FloatArray,
     ) -> pd.DataFrame:
-        """Return one row a change: feature, from, to, change and change_sd, largest first.
+        """Return one row per change: feature, from, to, change and change_sd, largest first.
+
+        The outcome stands in front. An answer without changes has one row, without a feature.
 
         Args:
             outcomes, index, others: as in `wide`.
             sd: standard deviation of each feature, in user units.
         """
-        rows = np.repeat(np.arange(len(outcomes)), [len(o["moved"]) for o in outcomes])
-        moved = np.array([j for o in outcomes for j in o["moved"]], dtype=np.intp)
-        before = np.array([o["start"][j] for o in outcomes for j in o["moved"]], dtype=np.float64)
-        after = np.array([o["end"][j] for o in outcomes for j in o["moved"]], dtype=np.float64)
+        moves = [list(o["moved"]) or [None] for o in outcomes]
+        rows = np.repeat(np.arange(len(outcomes)), [len(some) for some in moves])
+        named, before, after, unit = [], [], [], []
+        for outcome, some in zip(outcomes, moves, strict=True):
+            for j in some:
+                named.append(None if j is None else self.features[j])
+                before.append(np.nan if j is None else float(outcome["start"][j]))
+                after.append(np.nan if j is None else float(outcome["end"][j]))
+                unit.append(np.nan if j is None else float(sd[j]))
+        change = np.array(after) - np.array(before)
         columns = {
-            self.name("feature"): np.array(self.features, dtype=object)[moved],
-            self.name("from"): before,
-            self.name("to"): after,
-            self.name("change"): after - before,
-            self.name("change_sd"): (after - before) / sd[moved],
+            **{
+                self.name(column): self._column(
+                    column, [outcomes[int(row)][column] for row in rows]
+                )
+                for column in ("status", "target", "cost", "posterior", "notes")
+            },
+            self.name("feature"): pd.Series(named, dtype=object).to_numpy(),
+            self.name("from"): np.array(before, dtype=np.float64),
+            self.name("to"): np.array(after, dtype=np.float64),
+            self.name("change"): change,
+            self.name("change_sd"): change / np.array(unit, dtype=np.float64),
         }
         here = index[rows]
         front = others.iloc[rows].set_axis(here)

@@ -96,7 +96,7 @@ def write_model(
         "explainer": settings,
     }
     try:
-        _check_sizes(meta)
+        _check_sizes(meta, numbers)
         names_and_settings = dump_json(meta, indent=1).encode("utf-8")
     except ValueError as error:  # no file is written that could not be read
         raise InvalidInput(f"A model file cannot hold this {name}: {reason(error)}.") from None
@@ -247,16 +247,17 @@ def _read_arrays(file: Path, data: bytes) -> dict[str, FloatArray]:
     return {name: np.array(array) for name, array in arrays.items()}  # aligned and writeable
 
 
-def _check_sizes(meta: Mapping[str, Any]) -> None:
+def _check_sizes(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> None:
     """Raise `ValueError` for names and numbers of them that no reader should have to hold."""
     names = [*meta["features"], *map(str, meta["classes"]), *meta["units"].values()]
-    check_sizes(meta["classes"], [*names, meta["target"]], len(meta["features"]))
+    components = np.size(arrays.get(f"{DENSITY}weights", ()))
+    check_sizes(meta["classes"], [*names, meta["target"]], len(meta["features"]), components)
 
 
 def _build_density(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> ConditionalDensity:
     """Rebuild the density; raises whatever does not fit."""
     n = len(meta["features"])
-    _check_sizes(meta)
+    _check_sizes(meta, arrays)
     shapes = {
         f"{STANDARDIZER}mean": (n,),
         f"{STANDARDIZER}scale": (n,),

@@ -12,6 +12,9 @@ from daace.density.base import DRAWS, DRAWS_SEED, FARTHEST, ConditionalDensity
 #: Largest numbers of classes and features, and longest name, that a model file may have.
 MAX_CLASSES, MAX_FEATURES, MAX_NAME = 2_000, 20_000, 1_000
 
+#: Largest number of components of a mixture: each is evaluated at every draw.
+MAX_COMPONENTS = 2_000
+
 #: Bytes that the draws of a density may take, with what is computed for each of them.
 MAX_MEMORY = 2**30
 
@@ -22,17 +25,21 @@ TRIED_PER_CLASS, TRIED = 50, 2_000
 WIDEST = 1e3
 
 
-def check_sizes(classes: Sequence[object], names: Collection[str], features: int) -> None:
+def check_sizes(
+    classes: Sequence[object], names: Collection[str], features: int, components: int
+) -> None:
     """Raise `ValueError` for a density that would take too much memory, before it is built.
 
     Args:
         classes: the class labels.
         names: every name in the file.
         features: how many.
+        components: of a mixture; 0 of other densities.
     """
     for what, size, most in (
         ("classes", len(classes), MAX_CLASSES),
         ("features", features, MAX_FEATURES),
+        ("components", components, MAX_COMPONENTS),
         ("characters in a name", max(map(len, names), default=0), MAX_NAME),
     ):
         if size > most:

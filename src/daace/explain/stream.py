@@ -23,6 +23,7 @@ from daace.exceptions import InvalidInput
 from daace.explain.answer_file import FORMATS, AnswerWriter, passed_columns
 from daace.explain.batch import BLOCK, share_out
 from daace.explain.encoding import dump_json
+from daace.explain.held_out import find_weakness
 from daace.explain.identity import identify_density, identify_judge, identify_planner
 from daace.explain.journal import Journal
 from daace.explain.oddities import note_denied
@@ -197,6 +198,9 @@ def _fingerprint(
         "features": list(explainer.density.features_),
         "columns": [*OUTCOME, "changes", "moved", "start", "end"],
         "model": identify_density(explainer.density),
+        "held-out rows": find_weakness(
+            explainer.held_out, classified=explainer.classifier is not None
+        ),
         "penalty": float(explainer.penalty),
         "scale": explainer.scale,
         "plausibility": float(explainer.plausibility),
