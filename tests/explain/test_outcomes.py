@@ -64,7 +64,7 @@ def test_one_row_a_change(simple, rows):
     pd.testing.assert_frame_equal(
         changed[columns].reset_index(drop=True), pd.concat(each, ignore_index=True)
     )
-    assert long["status"].tolist()[-len(rest) :] == [str(e.status) for e in many[2:]]
+    assert long["explanation_status"].tolist()[-len(rest) :] == [str(e.status) for e in many[2:]]
     assert long["when"].iloc[0] == rows["when"].iloc[0]
     assert len(simple.explain_batch(rows.head(0), target="well").changes()) == 0
 
