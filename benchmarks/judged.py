@@ -1,10 +1,10 @@
-"""Is every answer accepted by who judged it? Random problems with whole numbers, links and few changes.
+"""Does every judge accept its own answers? Random problems with whole numbers and other rules.
 
     python -m benchmarks.judged [PROBLEMS] [SEED]
 
-Each judge (the density, a rule on the parity of an age, logistic regression, a forest, LightGBM, a
-one-hot encoder) gets its share of the problems, and is then asked about `e.path.iloc[[-1]]` and about
-`e.counterfactual` as a frame. An answer that is denied is printed, and the exit code is 1.
+Each judge (the density, a rule on the parity of an age, logistic regression, a forest, LightGBM,
+a one-hot encoder) gets its share of the problems, and is then asked about `e.path.iloc[[-1]]` and
+about `e.counterfactual` as a frame. An answer that is denied is printed; the exit code is then 1.
 """
 
 from __future__ import annotations
