@@ -19,6 +19,7 @@ def test_modules_are_told_from_others():
 
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_a_torch_module_is_differentiated_by_torch(mixture, outputs):
+    torch.manual_seed(0)  # with some first weights the class hardly changes, and no way is found
     last = torch.nn.Sigmoid() if outputs == 1 else torch.nn.Softmax(dim=1)
     module = torch.nn.Sequential(torch.nn.Linear(2, outputs, dtype=torch.float64), last)
     with pytest.raises(InvalidInput, match=r"evaluation mode: call classifier.eval\(\)"):
