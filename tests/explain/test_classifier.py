@@ -498,3 +498,16 @@ def test_one_explainer_judges_by_whole_numbers_where_these_are_asked_for(people)
     whole = explainer.explain(odd, target="yes", constraints=Constraints(integer=["age"]))
     assert even_age(free.path.iloc[[-1]]) == pytest.approx(0.9)
     assert whole.counterfactual["age"] % 2 == 0
+
+
+def test_what_is_said_of_a_slope_is_said_of_the_whole_number(people):
+    def whole_ages_only(rows):
+        unknown = rows["age"] % 1 != 0
+        return np.where(unknown, 0.9, 1 / (1 + np.exp(-(rows["income"] - 2500) / 200)))
+
+    density = LinearGaussianNetwork().fit(Table.from_frame(people, target="loan"))
+    judge = ClassifierPosterior(whole_ages_only, density, whole=["age"])
+    X = density.to_model(people.iloc[:20])
+    logs = judge.log_posterior_and_gradient(X, 1)[0]
+    expected = whole_ages_only(people.iloc[:20])
+    assert np.exp(logs[:, 1]) == pytest.approx(expected)

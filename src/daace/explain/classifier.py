@@ -137,18 +137,20 @@ class ClassifierPosterior:
         no gradient is known, central differences of the log-odds `l = log p - log(1 - p)`, which
         bend less than p does: `d log p / dz = (1 - p) dl / dz`.
         """
-        inverse = self._density.standardizer_.inverse
+        here = self.to_rows(X)  # what is said is said of these rows, nearly whole ones made whole
         if self._slope is not None:
-            shares = self._shares(inverse(X))
+            shares = self._shares(here)
             slopes = self._gradients(X)[:, index] / np.maximum(shares[:, [index]], SMALLEST)
         else:
             rows, n = X.shape
             ways = STEP * np.concatenate([np.zeros((1, n)), np.eye(n), -np.eye(n)])
-            shares = self._shares(inverse((X[:, None] + ways).reshape(-1, n)))
+            around = self._density.standardizer_.inverse((X[:, None] + ways).reshape(-1, n))
+            around[:: 2 * n + 1] = here
+            shares = self._shares(around)
             share, others = shares[:, index], np.delete(shares, index, axis=1).sum(axis=1)
             odds = np.log(np.maximum(share, SMALLEST)) - np.log(np.maximum(others, SMALLEST))
-            around = odds.reshape(rows, -1)
-            slopes = (around[:, 1 : n + 1] - around[:, n + 1 :]) / (2 * STEP)
+            odds = odds.reshape(rows, -1)
+            slopes = (odds[:, 1 : n + 1] - odds[:, n + 1 :]) / (2 * STEP)
             shares, others = shares[:: 2 * n + 1], others[:: 2 * n + 1]
             slopes *= others[:, None]
         with np.errstate(divide="ignore"):
