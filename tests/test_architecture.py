@@ -26,6 +26,7 @@ COMMON = {
     "daace._workers",
     "daace._typing",
     "daace.exceptions",
+    "daace.notes",
 }
 
 #: Where else a package may be named; elsewhere it may not be imported, not even inside a function.

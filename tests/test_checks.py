@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -85,3 +86,16 @@ def test_an_unfitted_density_says_so(name: str) -> None:
 
 def test_a_list_of_numbers_is_model_space_like_an_array() -> None:
     assert Problem([0.5], LAND, Goal("b")).x.tolist() == [0.5]
+
+
+def test_an_error_about_an_argument_is_made_of_its_parts() -> None:
+    error = InvalidInput(
+        argument="rows", expected="be whole", got="a gap", remedy="fill it", in_shell="drop it"
+    )
+    assert str(error) == "'rows' must be whole. Got a gap: fill it."
+    assert error.wording(lambda name: f"--{name}", shell=True) == (
+        "--rows must be whole. Got a gap: drop it."
+    )
+    placed = pickle.loads(pickle.dumps(error.at("Row 3: ")))
+    assert str(placed) == "Row 3: 'rows' must be whole. Got a gap: fill it."
+    assert (placed.argument, placed.got, error.place) == ("rows", "a gap", "")

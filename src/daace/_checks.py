@@ -14,7 +14,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     flag = isinstance(value, bool)
     if not any(flag == isinstance(choice, bool) and value == choice for choice in choices):
         listed = ", ".join(map(repr, choices))
-        raise InvalidInput(f"'{name}' must be one of {listed}. Got {value!r}.")
+        raise InvalidInput(argument=name, expected=f"be one of {listed}", got=repr(value))
 
 
 def check_number(
@@ -36,11 +36,13 @@ def check_number(
     limit = f" of at least {at_least:g}" if at_least > -math.inf else ""
     limit = f" above {above:g}" if above > -math.inf else limit
     limit += f" and at most {at_most:g}" if at_most < math.inf else ""
-    raise InvalidInput(f"'{name}' must be a finite number{limit}. Got {value!r}.")
+    raise InvalidInput(argument=name, expected=f"be a finite number{limit}", got=repr(value))
 
 
 def check_integer(name: str, value: object, *, at_least: int) -> None:
     """Raise `InvalidInput` unless the value is an integer in range."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not (whole and value >= at_least):  # type: ignore[operator]
-        raise InvalidInput(f"'{name}' must be an integer of at least {at_least}. Got {value!r}.")
+        raise InvalidInput(
+            argument=name, expected=f"be an integer of at least {at_least}", got=repr(value)
+        )

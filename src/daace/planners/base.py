@@ -16,6 +16,7 @@ from threadpoolctl import ThreadpoolController
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
+from daace.notes import Note
 
 
 class Status(StrEnum):
@@ -105,9 +106,7 @@ class Planner(ABC):
 
 
 #: Note of a path that was found before the time limit was over.
-CUT_SHORT = (
-    "This is the best way found until the time limit was over: raise 'time_limit' to look further."
-)
+CUT_SHORT = Note.of("cut_short")
 
 
 @lru_cache(maxsize=1)
