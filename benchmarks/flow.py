@@ -41,7 +41,7 @@ from daace.density.tune import tune_realnvp
 from daace.eqi.data import read_counties
 from daace.eqi.model import HELD_OUT, SPLIT_SEED, eqi_flow
 from daace.explain.explainer import Explainer
-from daace.explain.model_file import load
+from daace.explain.loading import load
 
 # Speed --------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ import pandas as pd
 
 import daace
 from daace import Explainer, KernelDensity, LinearGaussianNetwork, Table
-from daace.explain.batch import Batch
+from daace.explain.several.batch import Batch
 
 INSTANCES = 50
 

@@ -26,7 +26,7 @@ import pandas as pd
 import daace
 
 #: Entries of the JSON of an explanation that are not the answer itself.
-IGNORED = {"seconds", "version", "schema_version", "profile", "along", "key", "run"}
+IGNORED = {"seconds", "version", "versions", "schema_version", "profile", "along", "key", "run"}
 
 STUDY = """
 name = "small"
@@ -258,6 +258,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, dict):
+        if set(value) == {"code", "fields", "text"}:  # a note; it was its sentence once
+            return plain(value["text"])
         return {str(k): plain(v) for k, v in value.items() if k not in IGNORED}
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]

@@ -22,6 +22,7 @@ LAYERS = ("data", "density", "landscape", "planners", "explain", "study", "eqi",
 COMMON = {
     "daace._checks",
     "daace._files",
+    "daace._formats",
     "daace._progress",
     "daace._workers",
     "daace._typing",
@@ -31,7 +32,7 @@ COMMON = {
 
 #: Where else a package may be named; elsewhere it may not be imported, not even inside a function.
 HOMES = {
-    "matplotlib": ("plots", "figures"),
+    "matplotlib": ("pictures", "figures"),
     "torch": ("trainer", "torch_module"),
     "pymoo": ("nsga2",),
     "optuna": ("tune",),
@@ -44,7 +45,7 @@ HOMES = {
 DEFERRED = {"sklearn", "torch", "pymoo", "optuna", "joblib", "safetensors", "rich"}
 
 #: Modules, and folders of modules, that may only be imported inside functions: they load a package.
-LAZY_MODULES = ("plots", "figures")
+LAZY_MODULES = ("pictures", "figures")
 
 
 class Import(NamedTuple):
@@ -180,6 +181,26 @@ def test_plots_are_imported_when_drawn() -> None:
         and not set(i.importer.split(".")) & set(LAZY_MODULES)
     ]
     assert where(wrong) == []
+
+
+def test_no_modules_import_each_other() -> None:
+    """Imports inside functions and for type checkers count: they tie modules together as well."""
+    edges: dict[str, set[str]] = {name: set() for name in trees()}
+    for i in imports():
+        if i.imported in edges and i.imported not in (i.importer, "daace"):
+            edges[i.importer].add(i.imported)
+    seen: dict[str, bool] = {}
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " -> ".join([*trail[trail.index(module) :], module])
+        if module not in seen:
+            for other in sorted(edges[module]):
+                visit(other, (*trail, module))
+            seen[module] = True
+
+    for module in edges:
+        if module != "daace":
+            visit(module, ())
 
 
 def test_no_drawer_without_a_name() -> None:

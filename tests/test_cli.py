@@ -307,7 +307,8 @@ def test_one_bad_row_does_not_stop_the_others(run, folder):
     assert frame["notes"].fillna("")[1].endswith("but 'sepal length' is missing.")
     code, _, err = run("explain", "model.daace", "bad.csv", "--all", "-o", "b.csv", "--strict")
     assert code == 2
-    assert "Rows 0 to 2 of 'bad.csv', counted from 0: The row must not have missing values" in err
+    assert "'bad.csv', rows counted from 0: Row 1: Every feature must be a finite number" in err
+    assert "but 'sepal length' is missing." in err
     assert not Path("b.csv").exists()
     (folder / "head.csv").write_text(f"{head}\n")
     code, out, _ = run("explain", "model.daace", "head.csv", "--all", "-o", "none.csv")
@@ -347,7 +348,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("daace.explain.stream._finish", stop)
+        patch.setattr("daace.explain.files.stream._finish", stop)
         code, out, err = run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")
     assert (code, out) == (130, "")
     assert err.endswith("Stopped. The answers are in 'stop.csv.part': the same command goes on.\n")

@@ -18,18 +18,18 @@ from daace.exceptions import (
     NotFitted,
     PrivacyError,
 )
-from daace.explain.audit import Audit
-from daace.explain.batch import Batch
+from daace.explain.answers.summary import Summary
 from daace.explain.explainer import Explainer
 from daace.explain.explanation import Explanation
 from daace.explain.fitting import fit
-from daace.explain.front import ExplanationFront
-from daace.explain.model_file import load
-from daace.explain.network import Network
-from daace.explain.stability import Stability
-from daace.explain.summary import Summary
-from daace.explain.tradeoff import Tradeoff
-from daace.explain.trust import Check
+from daace.explain.loading import load
+from daace.explain.several.audit import Audit
+from daace.explain.several.batch import Batch
+from daace.explain.several.front import ExplanationFront
+from daace.explain.several.tradeoff import Tradeoff
+from daace.explain.trust.check import Check
+from daace.explain.trust.network import Network
+from daace.explain.trust.stability import Stability
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from daace.density.base import ConditionalDensity
     from daace.density.realnvp import RealNVP
     from daace.explain.explanation import Explanation
-    from daace.explain.trust import Check
+    from daace.explain.trust.check import Check
 
 #: A typical malignant case of breast_cancer, kept out of the fit of the demo.
 DEMO_ROW = 499
@@ -165,7 +165,7 @@ def fit(
     from daace.density.realnvp import RealNVP
     from daace.explain.explainer import Explainer
     from daace.explain.fitting import fit as learn
-    from daace.explain.held_out import check_fit
+    from daace.explain.trust.held_out import check_fit
 
     if density not in available():
         raise InvalidInput(f"'--density' must be one of {quote(available())}. Got '{density}'.")
@@ -346,7 +346,7 @@ def explain(
 
     With --all, a run that was stopped goes on where it was when it is called again.
     """
-    from daace.explain.model_file import load
+    from daace.explain.loading import load
     from daace.landscape.constraints import Constraints
 
     asked: dict[str, Any] = {
@@ -367,7 +367,7 @@ def explain(
     }
     _check_use(every, single, {"--output": output, "--strict": strict, "--long": long})
     if every and output is not None:
-        from daace.explain.stream import part_of
+        from daace.explain.files.stream import part_of
 
         given: dict[str, Any] = {
             "penalty": penalty,
@@ -436,7 +436,7 @@ def check(
     plot: Annotated[Path | None, typer.Option(help="Write a plot: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Say how well a model describes rows that it has not seen, and warn if it is weak."""
-    from daace.explain.model_file import load
+    from daace.explain.loading import load
 
     if plot is not None:
         _check_file("--plot", plot, model, data, training)
@@ -579,7 +579,7 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
 
 def _on_held_out(check: Check | None) -> str:
     """Say what came out when the model was checked on rows that were held out."""
-    from daace.explain.held_out import find_weakness
+    from daace.explain.trust.held_out import find_weakness
 
     if check is None:
         return "Not checked on held-out rows: there are too few of them."
@@ -589,7 +589,7 @@ def _on_held_out(check: Check | None) -> str:
 
 def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
     from daace.data.files import read_frame
-    from daace.explain.stream import model_columns
+    from daace.explain.files.stream import model_columns
 
     frame = read_frame(data)
     if not len(frame):

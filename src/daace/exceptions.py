@@ -22,7 +22,8 @@ class InvalidInput(DaaceError, ValueError):
     command line can word it with its own options: `'ARGUMENT' must EXPECTED. Got GOT: REMEDY.`
 
     Args:
-        message: the whole sentence, for errors that do not fit these parts.
+        message: the whole sentence, for errors that do not fit these parts; it may begin with the
+            argument in quotes.
         argument: name of the argument.
         expected: what it must be or do, after "must".
         got: what came instead.
@@ -80,6 +81,9 @@ class InvalidInput(DaaceError, ValueError):
             shell: whether the remedy is for users of the command line.
         """
         if self.message:
+            known = _quoted(self.argument)
+            if self.argument and self.message.startswith(known):
+                return f"{self.place}{name(self.argument)}{self.message.removeprefix(known)}"
             return f"{self.place}{self.message}"
         remedy = self.in_shell if shell and self.in_shell else self.remedy
         text = f"{self.place}{name(self.argument)} must {self.expected}"

@@ -7,9 +7,25 @@ from typing import Any, Self
 
 #: The sentence of each code; names in braces are its fields.
 SENTENCES: dict[str, str] = {
+    "below_zero": "Below 0, where no row of the table was: {listed}. A 'lower' of 0 forbids it.",
+    "best_so_far": "This is the best way found so far. {reason}",
+    "between_whole_numbers": "Between whole numbers, where no row of the table was: {listed}. "
+    "If that cannot be, name them as 'integer'.",
+    "budget_spent": "The classifier may be asked about {rows:,} rows and was: raise "
+    "'classifier_budget' to look further.",
+    "class_denied": "The row is given as '{recorded}'; the model takes it for '{current}'.",
+    "classifier_failed": "{error}",
+    "classifier_timeout": "The time limit was over while the classifier was asked: raise "
+    "'time_limit' to look further.",
     "cut_short": "This is the best way found until the time limit was over: raise 'time_limit' to "
     "look further.",
+    "invalid_row": "{reason}",
+    "no_alternative": "No other way was found for at most {factor:g} times the cost.",
+    "weak_density": "The model is weak on {rows:,} held-out rows: {findings}.",
 }
+
+#: The code of a sentence whose code is not known: from a file of an earlier version.
+PLAIN = "plain"
 
 
 class Note(str):
@@ -35,6 +51,26 @@ class Note(str):
     def of(cls, code: str, **fields: Any) -> Self:
         """Return the note of a code."""
         return cls.known(code, fields, SENTENCES[code].format(**fields))
+
+    @classmethod
+    def from_record(cls, record: object) -> Self:
+        """Return a note that went through JSON: its record, or in earlier versions its sentence.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        if isinstance(record, str):
+            return cls.known(PLAIN, {}, record)
+        if not (isinstance(record, dict) and set(record) == {"code", "fields", "text"}):
+            raise ValueError("a note is neither text nor a code with its fields")
+        code, fields, text = record["code"], record["fields"], record["text"]
+        if not (isinstance(code, str) and isinstance(fields, dict) and isinstance(text, str)):
+            raise ValueError("a note is neither text nor a code with its fields")
+        return cls.known(code, fields, text)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return code, fields and sentence, ready for JSON."""
+        return {"code": self.code, "fields": dict(self.fields), "text": str(self)}
 
     @classmethod
     def known(cls, code: str, fields: Mapping[str, Any], sentence: str) -> Self:

@@ -18,7 +18,7 @@ from daace.density.splits import hold_out
 from daace.density.structure import Structure, SufficientStatistics
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
-from daace.explain.model_file import load
+from daace.explain.loading import load
 
 RARE = "c0"
 

@@ -34,7 +34,7 @@ def test_settings_are_stored_untouched(mixture):
         ({"plausibility": np.nan}, "'plausibility' must be a finite number. Got nan."),
         ({"min_posterior": 1.0}, "'min_posterior' must be at least 0 and below 1. Got 1.0."),
         ({"constraints": ["x1"]}, "'constraints' must be a daace.Constraints. Got list."),
-        ({"planner": "fast"}, "'planner' must be a Planner. Got str."),
+        ({"planner": "fast"}, "'planner' must be a daace.Planner. Got str."),
     ],
 )
 def test_wrong_settings_say_what_was_expected(mixture, setting, message):

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from daace._formats import percent
 from daace.exceptions import InvalidInput
 from daace.explain.explanation import Explanation
-from daace.explain.words import percent
+from daace.notes import Note
 
 
 def same(a: Explanation, b: Explanation) -> bool:
@@ -33,15 +35,15 @@ def test_numbers_of_the_counterfactual(explanation, explainer):
     density = explainer.density
     assert explanation.target == "benign"
     assert explanation.current == "malignant"
-    assert explanation.profile["posterior"].iloc[0] < 0.001
+    assert explanation.along["posterior"].iloc[0] < 0.001
     joint = density.log_joint(density.to_model(explanation.path))
-    assert explanation.profile["log_prob"].to_numpy() == pytest.approx(
+    assert explanation.along["log_prob"].to_numpy() == pytest.approx(
         np.logaddexp.reduce(joint, axis=1), abs=1e-6
     )
     draws = density.draws_
     plausibility = (explanation.log_prob - draws.mean) / draws.sd
-    assert explanation.profile["plausibility"].iloc[-1] == plausibility
-    assert explanation.profile["percentile"].iloc[-1] == draws.percentile(explanation.log_prob)
+    assert explanation.along["plausibility"].iloc[-1] == plausibility
+    assert explanation.along["percentile"].iloc[-1] == draws.percentile(explanation.log_prob)
 
 
 def test_changes_are_ordered_by_size(explanation):
@@ -88,7 +90,7 @@ def test_none_found_is_a_status_not_an_exception(simple):
         0,
     )
     assert e.cost == math.inf
-    assert e.posterior == e.profile["posterior"].iloc[0] < 0.01
+    assert e.posterior == e.along["posterior"].iloc[0] < 0.01
     assert e.path.iloc[0].to_dict() == {"x1": 0.0, "x2": 0.0}
 
 
@@ -98,7 +100,7 @@ def test_none_found_is_a_status_not_an_exception(simple):
 def test_json_round_trip_is_exact(explanation):
     back = Explanation.from_json(explanation.to_json())
     pd.testing.assert_frame_equal(back.path, explanation.path, check_exact=True)
-    pd.testing.assert_frame_equal(back.profile, explanation.profile, check_exact=True)
+    pd.testing.assert_frame_equal(back.along, explanation.along, check_exact=True)
     assert back.provenance.seconds == explanation.provenance.seconds
     assert back.status is explanation.status
     assert back.density is None
@@ -109,7 +111,7 @@ def test_json_round_trip_is_exact(explanation):
 
 def test_json_says_where_it_comes_from(explanation):
     record = json.loads(explanation.to_json())
-    assert (record["schema"], record["schema_version"]) == ("daace.explanation", 1)
+    assert (record["schema"], record["schema_version"]) == ("daace.explanation", 2)
     source = record["provenance"]
     assert source["density"] == "linear-gaussian"
     assert source["version"].count(".") >= 1
@@ -152,8 +154,23 @@ def test_what_is_not_such_json_is_refused(text):
 
 def test_another_schema_version_is_refused(explanation):
     record = json.loads(explanation.to_json())
-    with pytest.raises(InvalidInput, match=r"version 1\. Got 'daace\.explanation' version 2"):
-        Explanation.from_json(json.dumps({**record, "schema_version": 2}))
+    with pytest.raises(InvalidInput, match=r"version 2\. Got 'daace\.explanation' version 3"):
+        Explanation.from_json(json.dumps({**record, "schema_version": 3}))
+
+
+def test_json_of_version_1_is_read(explanation):
+    record = json.loads(explanation.to_json())
+    old = {**record, "schema_version": 1, "profile": record.pop("along"), "notes": ["A remark."]}
+    back = Explanation.from_json(json.dumps(old))
+    pd.testing.assert_frame_equal(back.along, explanation.along, check_exact=True)
+    assert [(note, note.code) for note in back.notes] == [("A remark.", "plain")]
+
+
+def test_notes_keep_their_codes_in_json(explanation):
+    note = Note.of("below_zero", features=["debt"], listed="'debt'")
+    back = Explanation.from_json(replace(explanation, notes=(note,)).to_json())
+    assert back.notes == (note,)
+    assert (back.notes[0].code, back.notes[0].fields["features"]) == ("below_zero", ["debt"])
 
 
 @pytest.mark.parametrize(
@@ -162,8 +179,8 @@ def test_another_schema_version_is_refused(explanation):
         {"path": [[1.0, 2.0]]},
         {"path": []},
         {"sd": [1.0]},
-        {"profile": {}},
-        {"profile": 3},
+        {"along": {}},
+        {"along": 3},
         {"status": "lost"},
         {"provenance": {"seed": 1}},
         {"cost": "much"},
@@ -193,14 +210,14 @@ BAD = (10**400, float("inf"), float("nan"), "\ud800", [[]])
 NO_NUMBER = (*BAD, "inf", "nan", "-inf", True)
 FIELDS = [
     ((*NO_NUMBER, -9.5), [
-        ("path", 0), ("sd", 0), ("profile", "percentile", 0), ("profile", "posterior", 0),
+        ("path", 0), ("sd", 0), ("along", "percentile", 0), ("along", "posterior", 0),
         ("notes",), ("alternatives",), ("units",), ("relax",), ("provenance", "seed"),
         ("provenance", "min_posterior"), ("provenance", "evaluations"),
         ("provenance", "constraints", "fixed"), ("provenance", "constraints", "weights"),
         ("provenance", "constraints", "max_changed"),
     ]),
     (NO_NUMBER, [
-        ("path", 0, 0), ("profile", "log_prob", 0), ("profile", "plausibility", 0), ("cost",),
+        ("path", 0, 0), ("along", "log_prob", 0), ("along", "plausibility", 0), ("cost",),
         ("provenance", "penalty"), ("provenance", "seconds"), ("provenance", "plausibility"),
     ]),
     ((*BAD, True, -9.5), [("features", 0), ("provenance", "version"), ("provenance", "scale")]),

@@ -25,7 +25,7 @@ from daace import (
 from daace.exceptions import DaaceError, InvalidInput, ModelFileError, PrivacyError
 from daace.explain import persistence
 from daace.explain.explainer import Explainer
-from daace.explain.model_file import load
+from daace.explain.loading import load
 
 META, ARRAYS = "meta.json", "arrays.safetensors"
 

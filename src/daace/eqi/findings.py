@@ -30,7 +30,7 @@ from daace.eqi.model import domain_effects, domains_of, index_arcs
 from daace.eqi.results import Results
 from daace.eqi.run import PENALTY
 from daace.eqi.three import SOCIO, conejos, los_angeles, new_york
-from daace.explain.network import signed_arcs
+from daace.explain.trust.network import signed_arcs
 from daace.study.checks import Contest
 
 #: The algorithms that the paper compares on the counties.

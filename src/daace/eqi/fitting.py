@@ -27,7 +27,7 @@ from daace.eqi.policy import MIN_POSTERIOR, Advisor
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json
 from daace.explain.explainer import Explainer
-from daace.explain.model_file import load
+from daace.explain.loading import load
 
 NETWORK, FLOW, PERFORMANCE = "network.daace", "flow.daace", "performance.json"
 

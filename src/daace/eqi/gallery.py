@@ -17,10 +17,10 @@ from daace.eqi.outlines import read_outlines
 from daace.eqi.results import Results, paired_ratio
 from daace.eqi.run import PENALTY, THREE
 from daace.eqi.three import county_changes
-from daace.explain.network import signed_arcs
+from daace.explain.trust.network import signed_arcs
 
 if TYPE_CHECKING:
-    from daace.explain.plots import Plot
+    from daace.explain.pictures.canvas import Plot
 
 RELATIVE_COST = "cost over BayesACE's"
 

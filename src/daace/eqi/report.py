@@ -21,11 +21,11 @@ from daace.eqi.gallery import draw_figures, draw_maps
 from daace.eqi.outlines import find_outlines
 from daace.eqi.policy import FACE_NODES
 from daace.eqi.results import Results, read_results
-from daace.explain.page import PAGE, RESULTS_STYLE, STYLE, captioned
+from daace.explain.pages.page import PAGE, RESULTS_STYLE, STYLE, captioned
 from daace.study.checks import ALPHA
 
 if TYPE_CHECKING:
-    from daace.explain.plots import Plot
+    from daace.explain.pictures.canvas import Plot
 
 MORE_STYLE = """
 .daace summary { font-weight: 600; margin: 1.2rem 0 .3rem; }

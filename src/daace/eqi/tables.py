@@ -13,7 +13,7 @@ from daace.eqi.data import DOMAINS
 from daace.eqi.findings import rucc_name
 from daace.eqi.results import Results, paired_ratio
 from daace.eqi.run import PENALTY
-from daace.explain.page import cards, table
+from daace.explain.pages.page import cards, table
 
 #: Rules of planning, in the order of the page.
 MODES = ("free", "equity", "consistent", "consistent equity")

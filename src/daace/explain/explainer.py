@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -13,28 +12,31 @@ from typing import Any, Literal
 import numpy as np
 
 from daace._checks import check_integer
-from daace._typing import FloatArray
 from daace._workers import Backend
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
-from daace.explain.alternatives import DEARER, find_alternatives
-from daace.explain.asking import answer_invalid, ask, check_settings, one_row, target_of_each
-from daace.explain.audit import Audit, split_groups
-from daace.explain.batch import Batch, among, check_jobs, share_out, solve_rows
-from daace.explain.classifier import ClassifierPosterior, judge_rows
+from daace.explain.answering import Jobs, answer_all, explain_solved
+from daace.explain.answers.reasons import find_reasons
+from daace.explain.answers.summary import Summary
+from daace.explain.asking.identity import name_of
+from daace.explain.asking.query import Query, refuse
+from daace.explain.asking.rows import read_row, read_rows
+from daace.explain.asking.settings import Settings
+from daace.explain.asking.solving import Solved, report_judgement, solve_row
 from daace.explain.explanation import Explanation
-from daace.explain.front import ExplanationFront, search_front
-from daace.explain.model_file import save
-from daace.explain.network import Network, read_network
-from daace.explain.oddities import note_denied
-from daace.explain.question import check_seed
-from daace.explain.reasons import find_reasons
-from daace.explain.rows import check_rows, read_rows
-from daace.explain.summary import Summary
-from daace.explain.tradeoff import PENALTIES, Tradeoff, check_penalties, scan_penalties
-from daace.explain.trust import Check, check_density, membership_auc
+from daace.explain.files.model_file import save
+from daace.explain.files.stream import explain_file
+from daace.explain.judging.classifier import ClassifierPosterior
+from daace.explain.several.alternatives import DEARER, find_alternatives
+from daace.explain.several.audit import Audit, split_groups
+from daace.explain.several.batch import Batch
+from daace.explain.several.front import ExplanationFront, search_front
+from daace.explain.several.tradeoff import PENALTIES, Tradeoff, check_penalties, scan_penalties
+from daace.explain.trust.check import Check, check_density, membership_auc
+from daace.explain.trust.network import Network, read_network
 from daace.landscape.constraints import Constraints
-from daace.planners.base import Plan, Planner
+from daace.notes import Note
+from daace.planners.base import Planner
 from daace.planners.nsga2 import NSGA2
 
 
@@ -86,8 +88,7 @@ class Explainer:
     held_out: Check | None = None
 
     def __post_init__(self) -> None:
-        check_settings(self)
-        _ = self.judge  # says what is wrong with a classifier
+        self._settings()  # says what is wrong with them
 
     def explain(
         self,
@@ -123,44 +124,25 @@ class Explainer:
             InvalidInput: the row, the target or a setting is not what was expected. That there
                 is no counterfactual is not an error: `found` is then false.
         """
-        values = one_row(self.density, row)
-        check_integer("alternatives", alternatives, at_least=0)
-        used = self._adjusted(
+        settings = self._settings(
             penalty=penalty,
             plausibility=plausibility,
+            min_log_prob=min_log_prob,
             min_posterior=min_posterior,
             constraints=constraints,
             planner=planner,
-        )
-        answers = used.explain_values(
-            values, target=target, min_log_prob=min_log_prob, time_limit=time_limit, seed=seed
-        )
-        (best,) = note_denied(self.density, row, answers)
-        blocked = best.status == "goal_unreachable" and used.classifier_budget is None
-        if alternatives == 0 and not blocked:
-            return best
-        asked = ask(
-            used,
-            values,
-            target=target,
-            min_log_prob=min_log_prob,
             time_limit=time_limit,
             seed=seed,
-            searches=int(alternatives),
         )
-        if blocked:
-            return replace(best, notes=(*best.notes, *find_reasons(asked.problems[0])))
-        others = find_alternatives(
-            asked.problems[0],
-            Plan(best.status, self.density.to_model(best.path), best.cost, 0, 0.0),
-            planner=asked.question.planner,
-            count=int(alternatives),
-            rng=np.random.default_rng(seed),
-        )
-        if not others and best.step_count:
-            alone = f"No other way was found for at most {DEARER:g} times the cost."
-            return replace(best, notes=(*best.notes, alone))
-        return replace(best, alternatives=tuple(asked.answer(0, plan) for plan in others))
+        check_integer("alternatives", alternatives, at_least=0)
+        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        solved = solve_row(query)
+        best = explain_solved(query, solved).with_model(query)
+        if best.status == "goal_unreachable" and self.classifier_budget is None:
+            return replace(best, notes=(*best.notes, *TEMP(find_reasons(solved.problem))))
+        if alternatives == 0:
+            return best
+        return _with_alternatives(query, solved, best, int(alternatives))
 
     def tradeoff(
         self,
@@ -188,22 +170,18 @@ class Explainer:
         Raises:
             InvalidInput: as `explain`.
         """
-        scan = check_penalties(penalties)
-        values = one_row(self.density, row)
-        used = self._adjusted(
+        settings = self._settings(
             plausibility=plausibility,
+            min_log_prob=min_log_prob,
             min_posterior=min_posterior,
             constraints=constraints,
             planner=planner,
-        )
-        return scan_penalties(
-            [used._adjusted(penalty=penalty) for penalty in scan],
-            values,
-            target=target,
-            min_log_prob=min_log_prob,
             time_limit=time_limit,
             seed=seed,
         )
+        scan = check_penalties(penalties)
+        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        return scan_penalties(query, scan)
 
     def front(
         self,
@@ -227,11 +205,14 @@ class Explainer:
             InvalidInput: as `explain`.
             MissingDependency: pymoo is not installed.
         """
+        settings = self._settings(seed=seed)
         search = NSGA2() if planner is None else planner
         if not isinstance(search, NSGA2):
-            raise InvalidInput(f"'planner' must be an NSGA2. Got {type(planner).__name__}.")
-        asked = ask(self, one_row(self.density, row), target=target, seed=seed)
-        return search_front(asked, search, vertices=vertices)
+            raise InvalidInput(
+                argument="planner", expected="be an NSGA2", got=type(planner).__name__
+            )
+        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        return search_front(query, search, vertices=vertices)
 
     def explain_batch(
         self,
@@ -275,30 +256,22 @@ class Explainer:
         Raises:
             InvalidInput: as `explain`, before the search begins; for single rows only if `strict`.
         """
-        used = self._adjusted(
+        settings = self._settings(
             penalty=penalty,
             plausibility=plausibility,
+            min_log_prob=min_log_prob,
             min_posterior=min_posterior,
             constraints=constraints,
             planner=planner,
-        )
-        if strict:
-            check_rows(used.constraints, self.density, frame)
-        rows = read_rows(self.density, frame, used.constraints)
-        answers = used.explain_values(
-            rows.values,
-            invalid=rows.invalid,
-            strict=strict,
-            target=target,
-            min_log_prob=min_log_prob,
             time_limit=time_limit,
-            n_jobs=n_jobs,
-            backend=backend,
-            progress=progress,
             seed=seed,
         )
-        explanations = note_denied(self.density, frame, answers)
-        return Batch(explanations, rows.others.index, self.density.features_, rows.others)
+        rows = read_rows(self.density, frame)
+        if strict:
+            refuse({**rows.invalid, **settings.excluded(rows)}, len(rows))
+        query = Query.of(settings, rows, target, strict=strict)
+        answers = answer_all(query, Jobs(n_jobs, backend, progress))
+        return Batch(answers, rows.others.index, self.density.features_, rows.others)
 
     def audit(
         self,
@@ -338,7 +311,7 @@ class Explainer:
         Raises:
             InvalidInput: the table has no rows, other features, or classes that are not known.
         """
-        result = check_density(self.density, table, self.judge)
+        result = check_density(self.density, table, self._settings().judge)
         for sentence in result.warnings:
             warnings.warn(sentence, stacklevel=2)
         return result
@@ -411,21 +384,17 @@ class Explainer:
             MissingDependency: parquet without pyarrow.
             OSError: the output cannot be written.
         """
-        from daace.explain.stream import explain_file
-
+        settings = self._settings(time_limit=time_limit, seed=seed)
+        jobs = Jobs(n_jobs, backend, progress)
         return explain_file(
-            self,
+            settings,
             source,
             output,
             target=target,
-            n_jobs=check_jobs(n_jobs),
-            backend=backend,
-            progress=progress,
+            jobs=jobs,
             resume=resume,
-            time_limit=time_limit,
             strict=strict,
             long=long,
-            seed=check_seed(seed),
         )
 
     def save(self, path: str | os.PathLike[str], include_rows: bool = False) -> None:
@@ -441,98 +410,62 @@ class Explainer:
                 2,000 classes, or a name with more than 1,000 characters.
             OSError: the file cannot be written.
         """
-        save(self, path, include_rows=include_rows)
+        save(self._settings(), path, include_rows=include_rows)
 
     # How --------------------------------------------------------------------------------------
 
-    def explain_values(
-        self,
-        values: FloatArray,
-        *,
-        target: object = None,
-        min_log_prob: float | None = None,
-        time_limit: float | None = None,
-        first: int = 0,
-        parts: Sequence[slice] | None = None,
-        invalid: Mapping[int, str] | None = None,
-        strict: bool = True,
-        n_jobs: int | None = 1,
-        backend: Backend = "loky",
-        progress: bool = False,
-        seed: int = 0,
-    ) -> tuple[Explanation, ...]:
-        """Explain rows that are an array in user units, in the model's order of features.
-
-        Args:
-            values: shape `(rows, features)`.
-            first: number of the first row, where these are part of a longer table.
-            parts: which rows are solved together, as far as they are valid.
-            invalid: why a row cannot be explained, by its position; its values are not looked at.
-            strict: raise if the classifier cannot judge a row; else it is invalid, too.
-            target, min_log_prob, time_limit, n_jobs, backend, progress, seed: as in
-                `explain_batch`.
-        """
-        n_jobs = check_jobs(n_jobs)
-        targets = target_of_each(target, len(values))
-        wrong = dict(invalid or {})
-        valid = np.array([row for row in range(len(values)) if row not in wrong], dtype=np.intp)
-        logs = None
-        if self.judge is not None and not strict:
-            logs, unjudged = judge_rows(self.judge, values[valid])
-            wrong.update({int(valid[row]): reason for row, reason in unjudged.items()})
-            judged = np.array([row not in unjudged for row in range(len(valid))], dtype=bool)
-            valid, logs = valid[judged], logs[judged]
-        asked = ask(
-            self,
-            values[valid],
-            target=None if target is None else [targets[row] for row in valid],
-            min_log_prob=min_log_prob,
-            time_limit=time_limit,
-            seed=seed,
-            numbers=first + valid,
-            start_logs=logs,
-        )
-        plans = solve_rows(
-            asked.question,
-            asked.rows,
-            parts=among(valid, share_out(len(values)) if parts is None else parts),
-            n_jobs=n_jobs,
-            backend=backend,
-            progress=progress,
-        )
-        answers = {
-            int(number): asked.answer(row, plan)
-            for row, (number, plan) in enumerate(zip(valid, plans, strict=True))
-        }
-        for row, reason in wrong.items():
-            answers[row] = answer_invalid(
-                asked, values[row], reason, target=targets[row], min_log_prob=min_log_prob
+    def _settings(self, **given: Any) -> Settings:
+        """Return the settings of one question: the explainer's own, unless others were given."""
+        own = {
+            name: getattr(self, name)
+            for name in (
+                "density", "planner", "penalty", "scale", "plausibility", "min_posterior",
+                "constraints", "classifier_budget", "held_out",
             )
-        return tuple(answers[row] for row in range(len(values)))
+        }  # fmt: skip
+        used = {**own, **{name: value for name, value in given.items() if value is not None}}
+        settings = Settings(**used)
+        if self.classifier is None:
+            if self.classifier_grad is not None:
+                raise InvalidInput(
+                    argument="classifier_grad", expected="come with a 'classifier'", got="none"
+                )
+            return settings
+        judge = self._judge(frozenset(settings.rules.integer))
+        return replace(settings, classifier=name_of(self.classifier), judge=judge)
 
-    def _adjusted(self, **settings: Any) -> Explainer:
-        """Return the explainer with the settings that were given, and its judge of the class."""
-        given = {name: value for name, value in settings.items() if value is not None}
-        if not given:
-            return self
-        other = copy(self)  # the judges, and what they have said of draws, are shared
-        other.__dict__.update(given)
-        other.__post_init__()
-        return other
+    def _judge(self, whole: frozenset[str]) -> ClassifierPosterior:
+        """Return the classifier as a judge that sees some features whole; it remembers draws."""
+        if whole not in self._judges:
+            self._judges[whole] = ClassifierPosterior(
+                self.classifier, self.density, self.classifier_grad, whole=whole
+            )
+        return self._judges[whole]
 
     @cached_property
     def _judges(self) -> dict[frozenset[str], ClassifierPosterior]:
         """The classifier as a judge, by the features that it sees whole."""
         return {}
 
-    @property
-    def judge(self) -> ClassifierPosterior | None:
-        """Who judges the class, if it is not the density; remembers what it said of draws."""
-        if self.classifier is None:
-            return None
-        whole = frozenset(() if self.constraints is None else self.constraints.integer)
-        if whole not in self._judges:
-            self._judges[whole] = ClassifierPosterior(
-                self.classifier, self.density, self.classifier_grad, whole=whole
-            )
-        return self._judges[whole]
+
+def _with_alternatives(query: Query, solved: Solved, best: Explanation, count: int) -> Explanation:
+    """Return an answer with other answers to the same question."""
+    problem: Any = solved.problem
+    if problem.posterior is not None:
+        problem.posterior.begin(count)
+    others = find_alternatives(
+        problem,
+        solved.plan,
+        planner=query.settings.search,
+        count=count,
+        rng=np.random.default_rng(query.settings.seed),
+    )
+    if not others and best.step_count:
+        return replace(best, notes=(*best.notes, Note.of("no_alternative", factor=DEARER)))
+    plans = [report_judgement(query, problem, plan) for plan in others]
+    answers = [explain_solved(query, Solved(problem, plan)).with_model(query) for plan in plans]
+    return replace(best, alternatives=tuple(answers))
+
+
+def TEMP(notes):
+    return [n if isinstance(n, Note) else Note.known("plain", {}, n) for n in notes]

@@ -9,8 +9,8 @@ from daace.density.base import ConditionalDensity
 from daace.density.realnvp import RealNVP
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
-from daace.explain.held_out import check_fit
 from daace.explain.registry import LEARNED, density_class
+from daace.explain.trust.held_out import check_fit
 
 
 def fit(
@@ -79,7 +79,9 @@ def _choose_density(
 ) -> str | ConditionalDensity:
     """Return the density that was given as the second argument."""
     if density is not None:
-        raise InvalidInput("'density' must be given once. Got it as second argument, too.")
+        raise InvalidInput(
+            argument="density", expected="be given once", got="it as second argument, too"
+        )
     if isinstance(second, str) and second not in LEARNED and not isinstance(table, Table):
         raise InvalidInput(
             f"The second argument must be the class of each row, or a density. Got '{second}': "
@@ -97,7 +99,8 @@ def _unfitted(density: str | ConditionalDensity | None) -> ConditionalDensity:
         density = density_class(density)()
     if not isinstance(density, ConditionalDensity):
         raise InvalidInput(
-            f"'density' must be one of {quote(LEARNED)} or a ConditionalDensity. "
-            f"Got {type(density).__name__}."
+            argument="density",
+            expected=f"be one of {quote(LEARNED)} or a ConditionalDensity",
+            got=type(density).__name__,
         )
     return density

@@ -125,7 +125,9 @@ def posterior(path: FloatArray, judge: ConditionalDensity | Posterior, target: o
     """
     known = [str(label) for label in judge.classes_]
     if str(target) not in known:
-        raise InvalidInput(f"'target' must be one of {', '.join(known)}. Got {target!r}.")
+        raise InvalidInput(
+            argument="target", expected=f"be one of {', '.join(known)}", got=repr(target)
+        )
     log_probability = judge.log_posterior(_rows(path)[-1:])[0, known.index(str(target))]
     return float(np.exp(log_probability))
 
@@ -177,5 +179,7 @@ def distance(a: FloatArray, b: FloatArray) -> float:
 def _rows(path: FloatArray) -> FloatArray:
     rows = np.asarray(path, dtype=np.float64)
     if rows.ndim != 2 or len(rows) == 0:
-        raise InvalidInput(f"'path' must have shape (waypoints, features). Got {rows.shape}.")
+        raise InvalidInput(
+            argument="path", expected="have shape (waypoints, features)", got=str(rows.shape)
+        )
     return rows

@@ -71,7 +71,7 @@ class Plan:
     evaluations: int
     seconds: float
     reachable: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     judged: Judged | None = None
 
     @property
@@ -159,7 +159,7 @@ def already_there(problem: Problem, clock: Clock) -> Plan | None:
 
 
 def arrive(
-    problem: Problem, waypoints: FloatArray, clock: Clock, *, notes: tuple[str, ...] = ()
+    problem: Problem, waypoints: FloatArray, clock: Clock, *, notes: tuple[Note, ...] = ()
 ) -> Plan:
     """Return the plan of a path whose end has been checked, alone, against the goal.
 
@@ -217,7 +217,7 @@ def give_up(
     *,
     status: Status = Status.GOAL_UNREACHABLE,
     reachable: tuple[float, float] | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> Plan:
     """Return the plan that found nothing."""
     start = problem.x[None].copy()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from daace.explain.plots import INK, QUIET, Plot
+from daace.explain.pictures.canvas import INK, QUIET, Plot
 from daace.study.statistics import cliques, compare_all, friedman
 
 #: Okabe and Ito's colours, told apart by everyone, by algorithm and then in turn.

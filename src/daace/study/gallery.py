@@ -11,7 +11,7 @@ from daace.study.results import PROBLEM, Results
 from daace.study.statistics import standardise
 
 if TYPE_CHECKING:
-    from daace.explain.plots import Plot
+    from daace.explain.pictures.canvas import Plot
 
 #: Measures in the order of the paper: column, title, unit.
 MEASURES = {

@@ -12,7 +12,7 @@ import numpy as np
 
 from daace._files import write_atomically
 from daace._progress import Bar
-from daace.explain.page import PAGE, RESULTS_STYLE, STYLE, captioned, cards, table
+from daace.explain.pages.page import PAGE, RESULTS_STYLE, STYLE, captioned, cards, table
 from daace.study.checks import ALPHA, by_table
 from daace.study.claims import Claim, check_claims
 from daace.study.gallery import MEASURES, draw_figures

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from daace.eqi.figures.maps import DOMAIN_COLOURS
-from daace.explain.plots import INK, Plot
+from daace.explain.pictures.canvas import INK, Plot
 
 #: Of the algorithms, as Okabe and Ito's.
 ALGORITHM_COLOURS = {

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.path import Path
 
 from daace._typing import FloatArray
-from daace.explain.plots import Plot
+from daace.explain.pictures.canvas import Plot
 
 #: From the best category to the worst: Cividis' ends, told apart by everyone, by lightness too.
 CATEGORY_COLOURS = ("#00429D", "#4771B2", "#73A2C6", "#D9D4BA", "#F4A77B", "#DB5C4A", "#93003A")

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from daace._typing import FloatArray
-from daace.explain.plots import INK, Plot
+from daace.explain.pictures.canvas import INK, Plot
 
 #: Green is positive, red negative; told apart by the dash as well.
 GREEN, RED = "#1A7F4B", "#C0392B"

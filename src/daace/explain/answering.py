@@ -1,0 +1,208 @@
+"""From plans to explanations, row by row, in one process or several."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from daace._checks import check_choice
+from daace._progress import Bar
+from daace._typing import FloatArray
+from daace._workers import BACKENDS, Backend, Workers
+from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.exceptions import InvalidInput
+from daace.explain.answers.answer import ALONG
+from daace.explain.answers.provenance import Provenance
+from daace.explain.answers.relaxation import relaxed_thresholds
+from daace.explain.answers.remarks import find_denial, find_oddities
+from daace.explain.asking.query import Query
+from daace.explain.asking.settings import Settings
+from daace.explain.asking.solving import Solved, share_out, solve
+from daace.explain.explanation import Explanation
+from daace.landscape.problem import Problem
+from daace.landscape.rows import frame_of_rows
+from daace.notes import Note
+from daace.planners.base import Plan, Planner, Status
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """How the work is shared out; the answers do not depend on it.
+
+    Args:
+        count: processes, as in joblib: -1 means all processors; None is one.
+        backend: runs them: 'loky' (this machine), 'dask' or 'ray'.
+        progress: show a bar on stderr, or a line a minute in a log.
+
+    Raises:
+        InvalidInput: the number is 0 or no integer, or there is no such backend.
+    """
+
+    count: int | None = 1
+    backend: Backend = "loky"
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.count, int) and not isinstance(self.count, bool)
+        if not (self.count is None or (whole and self.count != 0)):
+            raise InvalidInput(
+                argument="n_jobs", expected="be an integer other than 0", got=repr(self.count)
+            )
+        check_choice("backend", self.backend, BACKENDS)
+
+    @property
+    def single(self) -> bool:
+        """Whether this process does all the work."""
+        return self.count in (None, 1)
+
+
+def answer_all(
+    query: Query, jobs: Jobs, *, parts: Sequence[slice] | None = None
+) -> tuple[Explanation, ...]:
+    """Explain every row of a query.
+
+    Args:
+        query: what is asked.
+        jobs: who works on it.
+        parts: which rows are solved together; those of `share_out` when left out.
+    """
+    chunks = [query.take(part) for part in (share_out(len(query)) if parts is None else parts)]
+    answers: dict[int, list[Explanation]] = {}
+    with Bar("Explaining", len(query), shown=jobs.progress) as bar:
+        for number, some in _answer_chunks(chunks, jobs):
+            answers[number] = some
+            bar.advance(steps=len(some))
+    return tuple(
+        e.with_model(chunk.take(slice(row, row + 1)))
+        for number, chunk in enumerate(chunks)
+        for row, e in enumerate(answers[number])
+    )
+
+
+def _answer_chunks(chunks: list[Query], jobs: Jobs) -> Iterator[tuple[int, list[Explanation]]]:
+    """Yield the number of each chunk and its answers, as they come."""
+    if jobs.single or len(chunks) <= 1:
+        yield from enumerate(map(answer_chunk, chunks))
+        return
+    from joblib import effective_n_jobs
+
+    batch = secrets.token_hex(8)
+    count = int(effective_n_jobs(jobs.count))
+    with Workers(jobs=count, backend=jobs.backend).ready() as crew:
+        yield from crew.run(_answer_in_worker, [(batch, chunk) for chunk in chunks])
+
+
+#: In a worker: the first copy of the settings it got, by batch.
+_kept: dict[str, Settings] = {}
+
+
+def _answer_in_worker(task: tuple[str, Query]) -> list[Explanation]:
+    """Answer a chunk by the settings at hand, so that what their density caches serves all."""
+    batch, chunk = task
+    if batch not in _kept:
+        _kept.clear()
+        _kept[batch] = chunk.settings
+    return answer_chunk(replace(chunk, settings=_kept[batch]))
+
+
+def answer_chunk(query: Query) -> list[Explanation]:
+    """Explain rows that are solved together, without what the answers share: the model."""
+    solved = solve(query)
+    return [
+        explain_invalid(query, row, one)
+        if isinstance(one := solved[row], str)
+        else explain_solved(query, one, row=row)
+        for row in range(len(query))
+    ]
+
+
+def explain_solved(
+    query: Query, solved: Solved, *, row: int = 0, planner: Planner | None = None
+) -> Explanation:
+    """Put a plan into the user's units, with where it comes from and remarks on it.
+
+    Args:
+        query: what was asked.
+        solved: the problem of a row, and its plan.
+        row: its position.
+        planner: made the plan; that of the query when left out.
+    """
+    settings, problem, plan = query.settings, solved.problem, solved.plan
+    density = settings.density
+    path = problem.to_user(plan.waypoints)
+    log_prob, shares = judge_path(problem, plan, path)
+    draws, index = density.draws_, problem.region.index
+    along = [
+        log_prob,
+        (log_prob - draws.mean) / draws.sd,
+        np.array([draws.percentile(value) for value in log_prob]),
+        shares[:, index],
+    ]
+    current = density.classes_[int(np.argmax(shares[0]))].item()
+    denied = find_denial(density, query.labels[row], current) if plan.found else ()
+    frame = frame_of_rows(path, density.features_, whole=problem.to_user.whole)
+    return Explanation(
+        status=plan.status,
+        current=current,
+        target=density.classes_[index].item(),
+        path=frame.rename_axis("waypoint"),
+        along=frame_of_rows(np.column_stack(along), ALONG).rename_axis("waypoint"),
+        cost=plan.cost,
+        relax=relaxed_thresholds(problem, plan),
+        sd=density.standardizer_.scale.copy(),
+        units=dict(density.units_),
+        provenance=Provenance.of(settings, problem.goal, plan, planner=planner),
+        notes=(*TEMP(plan.notes), *find_oddities(problem, path), *settings.weakness, *denied),
+        plan=plan,
+    )
+
+
+def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log p and the class probabilities of waypoints in user units.
+
+    One row at a time, as the goal is checked: BLAS rounds differently in a batch.
+    """
+    density: ConditionalDensity = problem.landscape.density
+    rows = [density.standardizer_.transform(row)[None] for row in path]
+    joint = np.concatenate([density.log_joint(row) for row in rows])
+    if plan.judged is not None:
+        shares = np.exp(plan.judged.log_posterior)
+    elif problem.posterior is None:
+        shares = np.exp(log_posterior(joint))
+    else:
+        shares = np.exp([problem.posterior.log_posterior(row)[0] for row in rows])
+    return log_sum_exp(joint), shares
+
+
+def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
+    """Return the answer to a row that cannot be explained: no search, and the reason as a note.
+
+    Args:
+        query: what was asked.
+        row: its position.
+        reason: a sentence.
+    """
+    settings, target = query.settings, query.targets[row]
+    density = settings.density
+    label = None if target is None else density.classes_[density.class_index(target)].item()
+    unknown = np.full((1, len(ALONG)), np.nan)
+    return Explanation(
+        status=Status.INVALID_ROW,
+        current=None,
+        target=label,
+        path=frame_of_rows(query.values[[row]], density.features_).rename_axis("waypoint"),
+        along=frame_of_rows(unknown, ALONG).rename_axis("waypoint"),
+        cost=np.inf,
+        relax={},
+        sd=density.standardizer_.scale.copy(),
+        units=dict(density.units_),
+        provenance=Provenance.of(settings, settings.goal(label)),
+        notes=(Note.of("invalid_row", reason=reason),),
+    )
+
+
+def TEMP(notes):
+    return [n if isinstance(n, Note) else Note.known("plain", {}, n) for n in notes]

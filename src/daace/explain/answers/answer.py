@@ -1,0 +1,135 @@
+"""What was found, as data: the one object that words, tables, pictures and pages consume."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from daace._checks import check_integer
+from daace._typing import FloatArray
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.answers.provenance import Provenance
+from daace.landscape.goal import Posterior
+from daace.notes import Note
+from daace.planners.base import Plan, Status
+
+Label = str | int | bool
+
+#: Columns of `Answer.along`.
+ALONG = ("log_prob", "plausibility", "percentile", "posterior")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Answer(ABC):
+    """A plan in the user's units; `Explanation` adds words, pictures and pages.
+
+    Attributes:
+        status: how the search ended; true when a counterfactual was found.
+        current: the most probable class at the start; None for an invalid row.
+        target: the class asked for; None for an invalid row that was not given one.
+        path: waypoints in user units; the first row is the start, the last the counterfactual.
+            The start only, when none was found.
+        along: for each waypoint `log_prob` (model space), `plausibility` (the same in standard
+            deviations from the mean of the density's draws, the unit of the argument
+            `plausibility`), `percentile` (share of draws that are less plausible) and
+            `posterior` (probability of the target).
+        cost: of the path; infinite when none was found.
+        relax: when none was found, thresholds that would do, each alone, by argument name.
+        sd: standard deviation of each feature, in user units.
+        units: unit by feature name, where known.
+        provenance: settings, seed, version.
+        alternatives: other answers to the same question, cheapest first, with ends far from this
+            one's and from each other; none unless `explain` was asked for them.
+        notes: remarks on the answer, each a sentence with a code.
+        plan: the path in model space; None if the answer was read from JSON.
+        density: for pictures of the landscape; None if the answer was read from JSON without one.
+        judge: who judged the class, if it was not the density; None if read from JSON.
+    """
+
+    status: Status
+    current: Label | None
+    target: Label | None
+    path: pd.DataFrame
+    along: pd.DataFrame
+    cost: float
+    relax: Mapping[str, float]
+    sd: FloatArray
+    units: Mapping[str, str]
+    provenance: Provenance
+    alternatives: tuple[Self, ...] = ()
+    notes: tuple[Note, ...] = ()
+    plan: Plan | None = None
+    density: ConditionalDensity | None = None
+    judge: Posterior | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a counterfactual."""
+        return bool(self.status)
+
+    @property
+    def counterfactual(self) -> pd.Series | None:
+        """The last waypoint, in user units; None when none was found."""
+        return self.path.iloc[-1].rename("counterfactual") if self.found else None
+
+    @property
+    def log_prob(self) -> float:
+        """Log-density of the counterfactual (model space); of the start when none was found."""
+        return float(self.along["log_prob"].iloc[-1])
+
+    @property
+    def posterior(self) -> float:
+        """Probability of the target at the counterfactual; at the start when none was found."""
+        return float(self.along["posterior"].iloc[-1])
+
+    @property
+    def step_count(self) -> int:
+        """Number of steps from the start to the counterfactual."""
+        return len(self.path) - 1
+
+    def changes(self, step: int | None = None) -> pd.DataFrame:
+        """Return the features that change, in order of size: along the whole path, or in one step.
+
+        Args:
+            step: 1 is the first step; the whole path when left out.
+
+        Returns:
+            feature, from, to, change (user units) and change_sd (standard deviations).
+
+        Raises:
+            InvalidInput: there is no such step.
+        """
+        if step is not None:
+            check_integer("step", step, at_least=1)
+            if step > self.step_count:
+                raise InvalidInput(
+                    argument="step",
+                    expected=f"be one of the {self.step_count} steps",
+                    got=repr(step),
+                )
+        begin, end = (0, -1) if step is None else (step - 1, step)
+        before, after = self.path.iloc[begin].to_numpy(), self.path.iloc[end].to_numpy()
+        frame = pd.DataFrame(
+            {
+                "feature": list(self.path.columns),
+                "from": before,
+                "to": after,
+                "change": after - before,
+                "change_sd": (after - before) / self.sd,
+            }
+        )
+        frame = frame[frame["change"].abs() > 0]
+        order = np.argsort(-frame["change_sd"].abs().to_numpy(), kind="stable")
+        return frame.iloc[order].reset_index(drop=True)
+
+    def __repr__(self) -> str:
+        return (
+            f"Explanation(status='{self.status}', current={self.current!r}, "
+            f"target={self.target!r}, steps={self.step_count}, cost={self.cost:.4g})"
+        )

@@ -1,0 +1,129 @@
+"""Where an answer comes from: enough to ask the same question again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from daace.explain.asking.identity import describe_planner
+from daace.explain.asking.settings import Settings
+from daace.explain.encoding import read_number, read_text
+from daace.landscape.constraints import Constraints
+from daace.landscape.goal import Goal
+from daace.planners.base import Plan, Planner
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Versions, settings and effort behind an explanation.
+
+    Attributes:
+        version: of this package.
+        density: kind of density.
+        planner: the planner and its settings.
+        classifier: name of the classifier that judged the class, if it was not the density.
+        penalty, scale: of the landscape.
+        plausibility: as asked, in standard deviations of log p; None if `min_log_prob` was given.
+        min_log_prob, min_posterior: thresholds of the goal.
+        constraints: fields of `Constraints`.
+        seed: of the random generator.
+        seconds, evaluations: what the search took; rows of a batch are searched for together.
+        classifier_calls, classifier_rows: how often it asked the classifier, and about how many
+            rows; the draws of the density among them only once.
+    """
+
+    version: str
+    density: str
+    planner: str
+    classifier: str | None
+    penalty: float
+    scale: str
+    plausibility: float | None
+    min_log_prob: float
+    min_posterior: float
+    constraints: Mapping[str, Any]
+    seed: int
+    seconds: float
+    evaluations: int
+    classifier_calls: int = 0
+    classifier_rows: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        goal: Goal,
+        plan: Plan | None = None,
+        *,
+        planner: Planner | None = None,
+    ) -> Self:
+        """Collect what led to an answer.
+
+        Args:
+            settings: of the query.
+            goal: of the row.
+            plan: what was found; None if nothing was searched for.
+            planner: made the plan; that of the settings when left out.
+        """
+        from daace import __version__
+
+        landscape, judged = settings.landscape, None if plan is None else plan.judged
+        return cls(
+            version=__version__,
+            density=settings.density.kind or type(settings.density).__name__,
+            planner=describe_planner(settings.search if planner is None else planner),
+            classifier=settings.classifier,
+            penalty=float(landscape.penalty),
+            scale=landscape.scale,
+            plausibility=None if goal.min_log_prob is not None else float(goal.plausibility),
+            min_log_prob=goal.threshold(settings.density),
+            min_posterior=float(goal.min_posterior),
+            constraints=asdict(settings.rules),
+            seed=settings.seed,
+            seconds=0.0 if plan is None else plan.seconds,
+            evaluations=0 if plan is None else plan.evaluations,
+            classifier_calls=0 if judged is None else judged.calls,
+            classifier_rows=0 if judged is None else judged.rows,
+        )
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Rebuild from `dataclasses.asdict` that went through JSON.
+
+        Raises:
+            ValueError: entries are missing, unknown, or not what they must be.
+        """
+        if set(record) != {entry.name for entry in fields(cls)}:
+            raise ValueError("the provenance has other entries")
+        classifier, plausibility = record["classifier"], record["plausibility"]
+        min_posterior = read_number(record["min_posterior"])
+        min_log_prob = read_number(record["min_log_prob"], finite=False)
+        if not (0 <= min_posterior <= 1 and min_log_prob < math.inf):
+            raise ValueError(f"the thresholds are {min_log_prob} and {min_posterior}")
+        return cls(
+            version=read_text(record["version"]),
+            density=read_text(record["density"]),
+            planner=read_text(record["planner"]),
+            classifier=None if classifier is None else read_text(classifier),
+            penalty=read_number(record["penalty"]),
+            scale=read_text(record["scale"]),
+            plausibility=None if plausibility is None else read_number(plausibility),
+            min_log_prob=min_log_prob,
+            min_posterior=min_posterior,
+            constraints=asdict(Constraints(**record["constraints"])),
+            seed=_count(record, "seed"),
+            seconds=read_number(record["seconds"]),
+            evaluations=_count(record, "evaluations"),
+            classifier_calls=_count(record, "classifier_calls"),
+            classifier_rows=_count(record, "classifier_rows"),
+        )
+
+
+def _count(record: Mapping[str, Any], name: str) -> int:
+    """Return a number of things."""
+    value = record[name]
+    if type(value) is not int or value < 0:
+        raise ValueError(f"'{name}' is {str(value)[:20]!r}, not a number of things")
+    return value

@@ -1,0 +1,183 @@
+"""Explanations as JSON, with a schema version; exact to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daace.data.table import LARGEST, quote
+from daace.exceptions import InvalidInput
+from daace.explain.answers.answer import ALONG, Answer
+from daace.explain.answers.provenance import Provenance
+from daace.explain.encoding import (
+    load_foreign_json,
+    read_number,
+    read_numbers,
+    read_text,
+    read_texts,
+    reason,
+)
+from daace.landscape.constraints import Constraints
+from daace.landscape.rows import frame_of_rows
+from daace.notes import Note
+from daace.planners.base import Status
+
+SCHEMA = "daace.explanation"
+SCHEMA_VERSION = 2
+
+#: Versions that can be read.
+READABLE = (1, SCHEMA_VERSION)
+
+#: Up to this penalty no cost of a path overflows: squares of numbers that densities take are below
+#: 1e200, the largest number is 1.8e308.
+OVERFLOWING = 1.5
+
+
+def to_record(e: Answer) -> dict[str, Any]:
+    """Return all of an answer but its model, ready for JSON."""
+    record = {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "status": str(e.status),
+        "current": e.current,
+        "target": e.target,
+        "cost": e.cost,
+        "features": list(e.path.columns),
+        "units": e.units,
+        "sd": e.sd,
+        "path": e.path.to_numpy(dtype=np.float64),
+        "along": {name: e.along[name].to_numpy() for name in ALONG},
+        "relax": e.relax,
+        "provenance": asdict(e.provenance),
+        "notes": [note.to_record() for note in e.notes],
+    }
+    if e.alternatives:
+        record["alternatives"] = [to_record(other) for other in e.alternatives]
+    return record
+
+
+def parse_record(text: str) -> dict[str, Any]:
+    """Return the fields of an explanation, by name, from its JSON.
+
+    Alternatives are fields of explanations in turn.
+
+    Raises:
+        InvalidInput: the text is not such JSON, is of another version, or is damaged.
+    """
+    try:
+        record = load_foreign_json(text)
+        name, version = record["schema"], record["schema_version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidInput(
+            f"'text' must be JSON from Explanation.to_json. It is not: {reason(error)}."
+        ) from None
+    if name != SCHEMA or version not in READABLE:
+        raise InvalidInput(
+            argument="text",
+            expected=f"have schema '{SCHEMA}' version {SCHEMA_VERSION}",
+            got=f"'{name}' version {version}",
+            remedy="read it with the daace that wrote it",
+        )
+    try:
+        fields = _fields(_current(record))
+        others = record.get("alternatives", [])
+        fields["alternatives"] = tuple(_alternative(other, fields) for other in others)
+        return fields
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InvalidInput(
+            f"'text' must be a whole explanation. It is damaged: {reason(error)}."
+        ) from None
+
+
+def _current(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the record of an earlier version as the current one has it."""
+    if "profile" in record and "along" not in record:
+        return {**record, "along": record["profile"]}
+    return record
+
+
+def _alternative(record: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of another answer to the same question."""
+    fields = _fields(_current(record))
+    if list(fields["path"]) != list(main["path"]) or record.get("alternatives"):
+        raise ValueError("an alternative has other features, or alternatives of its own")
+    return fields
+
+
+def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    features = read_texts(record["features"])
+    status = Status(record["status"])
+    valid = status is not Status.INVALID_ROW  # such a row may have gaps
+    path = read_numbers(record["path"], finite=valid)
+    sd = read_numbers(record["sd"])
+    if path.ndim != 2 or not path.size or path.shape[1] != len(features):
+        raise ValueError("the path does not fit the features")
+    if sd.shape != (len(features),) or len(set(features)) != len(features):
+        raise ValueError("the standard deviations do not fit the features")
+    if not ((sd > 0) & (sd < LARGEST)).all() or (np.abs(path) > LARGEST).any():
+        raise ValueError("a standard deviation is not positive, or a number is too large")
+    for name in ("current", "target"):
+        unknown = record[name] is None and not valid
+        if not (unknown or isinstance(record[name], str | int | bool)):
+            raise ValueError(f"'{name}' is not a class")
+    if not status and len(path) > 1:
+        raise ValueError(f"there is a path, and the status is '{status}'")
+    units = {name: read_text(unit) for name, unit in record["units"].items()}
+    others = sorted(set(units) - set(features))
+    if others:
+        raise ValueError(f"there are units for {quote(others)}")
+    provenance = Provenance.from_record(record["provenance"])
+    rules = Constraints(**provenance.constraints)
+    rules.check_features(features)
+    cost = read_number(record["cost"], finite=False)
+    overflown = cost == np.inf and provenance.penalty > OVERFLOWING
+    if not (np.isfinite(cost) or overflown if status else cost == np.inf):
+        raise ValueError(f"the cost is {cost}, and the status '{status}'")
+    whole = [features.index(name) for name in rules.integer]
+    frame = frame_of_rows(path, tuple(features), whole=whole)
+    unsure = not valid or provenance.classifier is not None
+    return {
+        "status": status,
+        "current": record["current"],
+        "target": record["target"],
+        "path": frame.rename_axis("waypoint"),
+        "along": _along(record["along"], len(path), valid=valid, unsure=unsure),
+        "cost": cost,
+        "relax": {name: read_number(value) for name, value in record["relax"].items()},
+        "sd": sd,
+        "units": units,
+        "provenance": provenance,
+        "alternatives": (),
+        "notes": _notes(record["notes"]),
+    }
+
+
+def _notes(records: object) -> tuple[Note, ...]:
+    if not isinstance(records, list):
+        raise ValueError("the notes are not a list")
+    return tuple(Note.from_record(record) for record in records)
+
+
+def _along(record: Mapping[str, Any], waypoints: int, *, valid: bool, unsure: bool) -> pd.DataFrame:
+    """Return the frame of what was measured at each waypoint.
+
+    Args:
+        record: the columns.
+        waypoints: how many.
+        valid: whether the row could be explained; nothing is known of another one.
+        unsure: whether there may be no probability: the row is invalid, or a classifier failed.
+    """
+    columns = {
+        name: read_numbers(record[name], finite=not unsure if name == "posterior" else valid)
+        for name in ALONG
+    }
+    if any(column.shape != (waypoints,) for column in columns.values()):
+        raise ValueError("the numbers along the path do not fit it")
+    for name, most in (("percentile", 100.0), ("posterior", 1.0)):
+        if ((columns[name] < 0) | (columns[name] > most * (1 + 1e-9))).any():
+            raise ValueError(f"a {name} along the path is not between 0 and {most:g}")
+    return pd.DataFrame(columns).rename_axis("waypoint")

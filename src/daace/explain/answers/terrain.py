@@ -1,0 +1,167 @@
+"""The landscape under two features, as a path sees it: what the terrain plot is drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.data.table import quote
+from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.exceptions import InvalidInput
+from daace.explain.answers.answer import Answer
+from daace.landscape.path import midpoint_rule, points_along
+
+#: Instead of the logarithm of zero.
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Terrain:
+    """Plausibility, and how far the goal is, on a grid over one or two features.
+
+    With one or two features in all this is the landscape itself. With more, it is the part of it
+    that the path crosses and would go on to: exact on the path, see `complete`.
+
+    Attributes:
+        features: names of the axes, one or two.
+        axes: grid values of each axis, in user units.
+        plausibility: log p in standard deviations from its mean over the density's draws; shape
+            `(y, x)`, or `(x,)` for one feature.
+        probable: positive where the target is probable enough, negative elsewhere; None if a
+            classifier judged the class, which the density cannot tell.
+        plausible: the same for the threshold of plausibility.
+        path: the waypoints on these features, in user units, shape `(waypoints, axes)`.
+    """
+
+    features: tuple[str, ...]
+    axes: tuple[FloatArray, ...]
+    plausibility: FloatArray
+    probable: FloatArray | None
+    plausible: FloatArray
+    path: FloatArray
+
+    @property
+    def goal(self) -> FloatArray:
+        """Positive inside the goal, negative outside."""
+        if self.probable is None:
+            return self.plausible
+        return np.minimum(self.probable, self.plausible)
+
+
+def terrain(e: Answer, *, features: tuple[str, str] | None = None, size: int = 81) -> Terrain:
+    """Evaluate the density around a path.
+
+    Args:
+        e: an explanation that knows its density.
+        features: the two axes; those that change most when left out.
+        size: grid points along each axis.
+
+    Raises:
+        InvalidInput: the density is not known, or a feature is not one of its features.
+    """
+    density = e.density
+    if density is None:
+        raise InvalidInput(
+            "The landscape can be plotted only with its density: "
+            "Explanation.from_json(text, density=explainer.density)."
+        )
+    names = _choose(e, features)
+    columns = [list(e.path.columns).index(name) for name in names]
+    path = density.to_model(e.path)
+    route = np.vstack([path, heart_of_goal(e, density, path[-1])])
+    mean, scale = density.standardizer_.mean[columns], density.standardizer_.scale[columns]
+    size = size if len(columns) == 2 else size**2
+    model_axes = [_axis(route[:, column], size) for column in columns]
+    mesh = np.meshgrid(*model_axes)
+    grid = np.column_stack([part.ravel() for part in mesh])
+    log_joint = density.log_joint(complete(grid, columns, route, density.pool(e.target).X))
+    log_prob = log_sum_exp(log_joint).reshape(mesh[0].shape)
+    share = log_posterior(log_joint)[:, density.class_index(e.target)].reshape(mesh[0].shape)
+    return Terrain(
+        features=names,
+        axes=tuple(axis * scale[k] + mean[k] for k, axis in enumerate(model_axes)),
+        plausibility=(log_prob - density.draws_.mean) / density.draws_.sd,
+        probable=log_odds(share) - log_odds(np.log(np.maximum(e.provenance.min_posterior, TINY)))
+        if e.provenance.classifier is None
+        else None,
+        plausible=log_prob - e.provenance.min_log_prob,
+        path=e.path[list(names)].to_numpy(),
+    )
+
+
+def log_odds(log_share: FloatArray) -> FloatArray:
+    """Return log(p / (1 - p)) from log p: smooth where p itself is a step, so good for contours."""
+    odds: FloatArray = log_share - np.log(np.maximum(-np.expm1(log_share), TINY))
+    return odds
+
+
+def heart_of_goal(e: Answer, density: ConditionalDensity, end: FloatArray) -> FloatArray:
+    """Return where a path would go on to: the middle of the cases of the goal near its end."""
+    pool = density.pool(e.target)
+    inside = log_sum_exp(pool.log_joint) >= e.provenance.min_log_prob
+    if e.provenance.classifier is None:
+        share = np.exp(log_posterior(pool.log_joint)[:, density.class_index(e.target)])
+        inside &= share >= e.provenance.min_posterior
+    cases = pool.X[inside] if inside.any() else pool.X
+    near = np.argsort(((cases - end) ** 2).sum(axis=1), kind="stable")[:50]
+    middle: FloatArray = cases[near].mean(axis=0)
+    return middle
+
+
+def complete(
+    grid: FloatArray, columns: list[int], path: FloatArray, cases: FloatArray
+) -> FloatArray:
+    """Complete grid points over some columns to whole rows, to look at a path from above.
+
+    On the path the other columns are as on the path. Beside it they change with the grid's
+    columns, as they do from case to case (linear regression): else all ground beside the path
+    would be implausible just because a column was left behind.
+
+    Args:
+        grid: shape `(points, len(columns))`.
+        columns: which columns the grid is over.
+        path: waypoints, shape `(waypoints, n)`.
+        cases: rows from which to learn what goes together, shape `(rows, n)`.
+
+    Returns:
+        shape `(points, n)`.
+    """
+    n = path.shape[1]
+    covariance = np.cov(cases, rowvar=False).reshape(n, n)
+    block = covariance[np.ix_(columns, columns)]
+    ridge = 1e-3 * np.trace(block) / len(columns) * np.eye(len(columns))  # two of a kind
+    slopes = np.linalg.solve(block + ridge, covariance[columns])
+    stations = np.concatenate([path, points_along(path, midpoint_rule(40)).reshape(-1, n)])
+    seen = stations[:, columns]
+    distance = ((grid[:, None, :] - seen) ** 2).sum(axis=2)
+    nearest = distance.min(axis=1, keepdims=True)
+    # The nearest station counts on the path, an average of several far from it: no cliffs.
+    shares = np.exp(-8.0 * (distance / np.maximum(nearest, 1e-12) - 1.0))
+    shares /= shares.sum(axis=1, keepdims=True)
+    rows: FloatArray = grid @ slopes + shares @ (stations - seen @ slopes)
+    rows[:, columns] = grid
+    return rows
+
+
+def _choose(e: Answer, features: tuple[str, str] | None) -> tuple[str, ...]:
+    names = list(e.path.columns)
+    if features is None:
+        most_changed = [*e.changes()["feature"], *names]
+        return tuple(dict.fromkeys(most_changed))[:2]
+    unknown = [name for name in features if name not in names]
+    if unknown or len(features) != 2 or len(set(features)) != 2:
+        raise InvalidInput(
+            argument="features",
+            expected="be two different features of the model",
+            got=quote(features),
+        )
+    return tuple(features)
+
+
+def _axis(values: FloatArray, size: int) -> FloatArray:
+    """Return the grid of one axis, in model space: the path, and room beside it."""
+    low, high = float(values.min()), float(values.max())
+    room = max(0.25 * (high - low), 0.8)
+    return np.linspace(low - room, high + room, size)

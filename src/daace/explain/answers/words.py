@@ -1,0 +1,140 @@
+"""An explanation as text: the steps a person would read out, in original units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from daace._formats import exact, format_number, format_sd, percent, percent_of_cases, shorten
+from daace.data.table import quote
+from daace.explain.answers.answer import Answer
+
+#: Changes that are named in each step; the others are counted.
+NAMED = 5
+
+
+def describe(e: Answer, *, features: int = NAMED) -> str:
+    """Return the explanation as text: outcome, then each step with its largest changes."""
+    lines = [headline(e)]
+    if e.status != "invalid_row":
+        lines += ["", f"Start: {waypoint_summary(e, 0)}"]
+    if not e.found:
+        lines += ["", *advice(e)]
+    for step in range(1, e.step_count + 1):
+        lines += ["", f"{step_name(e, step)}: {waypoint_summary(e, step)}"]
+        lines += step_table(e, e.changes(step), features)
+    if e.step_count > 1:
+        lines += ["", "All in all:", *step_table(e, e.changes(), features)]
+    if e.found and e.notes:
+        lines += ["", *e.notes]
+    for number, other in enumerate(e.alternatives, 1):
+        lines += [
+            "",
+            f"Another way ({number}): {waypoint_summary(other, -1)}, cost {other.cost:.3g}",
+        ]
+        lines += step_table(other, other.changes(), features)
+    return "\n".join(lines)
+
+
+def headline(e: Answer) -> str:
+    """Return the outcome in one sentence."""
+    if e.status == "invalid_row":
+        return "This row cannot be explained (invalid_row)."
+    if e.status == "already_there":
+        return f"Nothing has to change: '{e.target}' is reached already."
+    way = f"from '{e.current}' to '{e.target}'"
+    if e.current == e.target:
+        way = f"to a more certain or more plausible '{e.target}'"
+    if not e.found:
+        return f"No way {way} was found ({e.status})."
+    count = "one step" if e.step_count == 1 else f"{e.step_count} steps"
+    return f"{way[0].upper()}{way[1:]} in {count} (cost {e.cost:.3g})."
+
+
+def advice(e: Answer) -> list[str]:
+    """Return what was asked, and what to relax so that a path can be found; one entry a line."""
+    if e.status == "invalid_row":
+        return list(e.notes)
+    asked = e.provenance
+    if asked.plausibility is None:
+        plausible = f"min_log_prob {asked.min_log_prob:.4g}"
+    else:
+        plausible = f"plausibility {exact(asked.plausibility)}"
+    lines = [f"Asked for: {plausible} and min_posterior {exact(asked.min_posterior)}."]
+    said = [note for note in e.notes if note.code != "weak_density"]  # that is no reason
+    if e.status == "timeout" and not said:
+        lines.append("The time limit was over before a path was found: raise 'time_limit'.")
+    lines += e.notes
+    options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
+    if any(asked.constraints.values()) and not said:
+        options.append("loosen the constraints")
+    if not e.relax and not said:
+        options.insert(0, "lower both thresholds")
+    if options and (e.status == "goal_unreachable" or e.relax):
+        lines.append(f"To find a path, {', or '.join(options)}.")
+    unheeded = [name for name in ("max_changed", "integer") if asked.constraints.get(name)]
+    if e.relax and unheeded:  # they were not looked at: without them there was no path either
+        lines.append(f"These values hold for a path without {quote(unheeded)}.")
+    return lines
+
+
+def step_name(e: Answer, waypoint: int) -> str:
+    """Return 'Start', 'Step 1', ... ; the last one says that it is the counterfactual."""
+    if waypoint == 0:
+        return "Start"
+    return f"Step {waypoint}" + (" (counterfactual)" if waypoint == e.step_count else "")
+
+
+def waypoint_summary(e: Answer, waypoint: int) -> str:
+    """Return the probability of the target and the plausibility of a waypoint."""
+    row = e.along.iloc[waypoint]
+    return (
+        f"{percent(row['posterior'])} '{e.target}', "
+        f"more plausible than {percent_of_cases(row['percentile'])} of cases"
+    )
+
+
+def step_table(e: Answer, changes: pd.DataFrame, features: int) -> list[str]:
+    """Return the largest changes as aligned lines, and how many more there are."""
+    if changes.empty:
+        return ["  nothing changes"]
+    shown = changes.head(features)
+    names = [shorten(name) for name in shown["feature"]]
+    rows = zip(shown["feature"], shown["from"], shown["to"], strict=True)
+    before, after = zip(*[format_change(e, *row) for row in rows], strict=True)
+    lines = [
+        f"  {name:<{_width(names)}}  {old:>{_width(before)}} -> {new:<{_width(after)}}"
+        f"  ({format_sd(size)})"
+        for name, old, new, size in zip(names, before, after, shown["change_sd"], strict=True)
+    ]
+    rest = smaller_changes(changes, features)
+    return [*lines, f"  {rest}"] if rest else lines
+
+
+def smaller_changes(changes: pd.DataFrame, features: int) -> str:
+    """Say how many changes there are beyond the largest ones; nothing if there are none."""
+    rest = len(changes) - features
+    if rest <= 0:
+        return ""
+    largest = float(changes["change_sd"].abs().iloc[features])
+    return f"and {rest} smaller change{'s' * (rest > 1)}, up to {format_sd(largest).lstrip('+')}"
+
+
+def format_change(e: Answer, feature: str, before: float, after: float) -> tuple[str, str]:
+    """Return both values with their unit, with digits enough to tell them apart.
+
+    Values are given to about a hundredth of the feature's standard deviation, and finer where
+    the change is smaller than that.
+    """
+    sd = float(e.sd[list(e.path.columns).index(feature)])
+    step = abs(after - before)
+    grain = min(sd, 30 * step) if step > 0 else sd
+    unit = e.units.get(feature, "")
+    size = max(abs(before), abs(after))
+    old, new = (f"{format_number(value, grain, size)} {unit}".rstrip() for value in (before, after))
+    return old, new
+
+
+def _width(texts: Sequence[str]) -> int:
+    return max(len(text) for text in texts)

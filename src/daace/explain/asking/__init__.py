@@ -1,0 +1,1 @@
+"""From rows and settings to plans: each question is built once."""

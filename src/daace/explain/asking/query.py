@@ -1,0 +1,193 @@
+"""Which rows are asked about, and which class each shall reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray, IntArray
+from daace.data.table import quote
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.asking.rows import Rows
+from daace.explain.asking.settings import Settings
+from daace.explain.judging.classifier import judge_rows
+from daace.landscape.goal import Goal
+from daace.landscape.problem import Problem
+from daace.landscape.rows import UserRow
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Rows in user units, and what is asked about each.
+
+    Problems are built from it where they are solved, each once.
+
+    Attributes:
+        settings: what the rows share.
+        values: shape `(rows, features)`, in the model's order; NaN where there is no number.
+        targets: the class asked for, None where none was or can be found.
+        goals: one for each class asked for. Rows with the same target share one object.
+        goal_of: the number of each row's goal; -1 for rows that cannot be explained.
+        invalid: why a row cannot be explained, by its position.
+        labels: the class that each row is recorded with, None where it is not known.
+        first: number of the first row, where these are part of a longer table.
+        start_logs: the classifier's log p(y | x) of each row; None if the density judges.
+    """
+
+    settings: Settings
+    values: FloatArray
+    targets: Sequence[Any]
+    goals: Sequence[Goal]
+    goal_of: IntArray
+    invalid: Mapping[int, str]
+    labels: Sequence[Any]
+    first: int = 0
+    start_logs: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, settings: Settings, rows: Rows, target: object, *, strict: bool, first: int = 0
+    ) -> Query:
+        """Find out what is asked about each row.
+
+        Args:
+            settings: what the rows share.
+            rows: as they were read.
+            target: one class, one per row, or None for the less probable of two.
+            strict: raise for a row that cannot be explained.
+            first: number of the first row, where these are part of a longer table.
+
+        Raises:
+            InvalidInput: a target is not known or missing; with `strict`, a row cannot be read or
+                judged.
+        """
+        density, invalid = settings.density, dict(rows.invalid)
+        wanted = target_of_each(target, len(rows))
+        logs = None
+        if settings.judge is not None:
+            valid = [row for row in range(len(rows)) if row not in invalid]
+            logs = np.full((len(rows), len(density.classes_)), np.nan)
+            logs[valid], unjudged = judge_rows(settings.judge, rows.values[valid])
+            invalid.update({valid[row]: reason for row, reason in unjudged.items()})
+        if strict:
+            refuse(invalid, len(rows))
+        valid = [row for row in range(len(rows)) if row not in invalid]
+        index = np.full(len(rows), -1, dtype=np.intp)
+        index[valid] = _class_indices(
+            density,
+            None if target is None else [wanted[row] for row in valid],
+            rows.values[valid],
+            None if logs is None else logs[valid],
+        )
+        classes, place = np.unique(index[valid], return_inverse=True)
+        goal_of = np.full(len(rows), -1, dtype=np.intp)
+        goal_of[valid] = place
+        goals = tuple(settings.goal(density.classes_[k].item()) for k in classes)
+        labels = rows.labels if rows.labels is not None else [None] * len(rows)
+        return cls(settings, rows.values, wanted, goals, goal_of, invalid, labels, first, logs)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, part: slice) -> Query:
+        """Return some of the rows, which keep their numbers."""
+        begin, end, _ = part.indices(len(self))
+        return replace(
+            self,
+            values=self.values[part],
+            targets=self.targets[part],
+            goal_of=self.goal_of[part],
+            invalid={row - begin: why for row, why in self.invalid.items() if begin <= row < end},
+            labels=self.labels[part],
+            first=self.first + begin,
+            start_logs=None if self.start_logs is None else self.start_logs[part],
+        )
+
+    def problem(self, row: int, posterior: Any) -> Problem:
+        """Build the problem of a row.
+
+        Args:
+            row: its position.
+            posterior: judge of the class; None for the density.
+
+        Raises:
+            InvalidInput: the constraints exclude the start.
+        """
+        return Problem(
+            start=UserRow(self.values[row]),
+            landscape=self.settings.landscape,
+            goal=self.goals[self.goal_of[row]],
+            constraints=self.settings.rules,
+            posterior=posterior,
+        )
+
+    def generator(self, row: int) -> np.random.Generator:
+        """Return a row's own generator: `np.random.default_rng(seed).spawn(rows)[row]`."""
+        key = (self.first + row,)
+        return np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=key))
+
+
+def refuse(invalid: Mapping[int, str], rows: int, *, place: str = "", first: int = 0) -> None:
+    """Raise `InvalidInput` if there are rows that cannot be explained: why, and which.
+
+    Args:
+        invalid: why, by position.
+        rows: how many were asked about; the number of a single one need not be said.
+        place: what the message begins with.
+        first: number of the first row.
+    """
+    if not invalid:
+        return
+    row = min(invalid)
+    others = ""
+    if len(invalid) > 1:
+        listed = quote([first + number for number in sorted(invalid)]).replace("'", "")
+        others = f" {len(invalid)} rows cannot be explained: {listed}."
+    number = f"Row {first + row}: " if rows > 1 else ""
+    raise InvalidInput(f"{place}{number}{invalid[row]}{others}")
+
+
+def target_of_each(target: object, rows: int) -> list[Any]:
+    """Return the class that each row shall reach; None for those that were not given one.
+
+    Raises:
+        InvalidInput: there are several, but not one per row.
+    """
+    several = isinstance(
+        target,
+        list | tuple | np.ndarray | pd.Series | pd.Index | pd.api.extensions.ExtensionArray,
+    )
+    labels = list(target) if several else [target] * rows  # type: ignore[call-overload]
+    if len(labels) != rows:
+        raise InvalidInput(
+            argument="target",
+            expected=f"be one class, or one per row ({rows})",
+            got=str(len(labels)),
+        )
+    return labels
+
+
+def _class_indices(
+    density: ConditionalDensity,
+    target: Sequence[Any] | None,
+    values: FloatArray,
+    logs: FloatArray | None,
+) -> IntArray:
+    """Return the class index that each row shall reach."""
+    if target is not None:
+        return np.array([density.class_index(label) for label in target], dtype=np.intp)
+    if len(density.classes_) != 2:
+        raise InvalidInput(
+            argument="target",
+            expected=f"be given, as there are {len(density.classes_)} classes",
+            remedy=quote(density.classes_.tolist(), limit=20),
+        )
+    if logs is None:
+        logs = density.log_posterior(density.standardizer_.transform(values))
+    least: IntArray = logs.argmin(axis=1)
+    return least

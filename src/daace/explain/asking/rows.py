@@ -1,0 +1,136 @@
+"""Rows as users have them: the model's numbers, what cannot be read, and the other columns."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daace._formats import shorten
+from daace._typing import FloatArray
+from daace.data.table import LARGEST
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+
+#: Text that is a number.
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+#: Values named in the reason why a row cannot be read.
+NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to explain.
+
+    Attributes:
+        values: in user units and the model's order of features; NaN where there is no number.
+        labels: the class that each row is recorded with; None if there is no such column.
+        invalid: why a row cannot be read, by its position.
+        others: the columns that the model does not know, as they came.
+    """
+
+    values: FloatArray
+    labels: Sequence[Any] | None = None
+    invalid: Mapping[int, str] = field(default_factory=dict)
+    others: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_row(density: ConditionalDensity, row: object) -> Rows:
+    """Read one row: a Series, dict, one-row frame or array in user units.
+
+    Args:
+        density: knows names and units.
+        row: in user units.
+
+    Raises:
+        InvalidInput: it is not one row with the features of the density.
+    """
+    frame = density.user_frame(row)
+    values = density.user_values(frame[list(density.features_)])
+    if len(values) != 1:
+        raise InvalidInput(
+            argument="row",
+            expected="be one row",
+            got=str(len(values)),
+            remedy="use explain_batch",
+        )
+    return Rows(values, _labels(density, frame))
+
+
+def read_rows(density: ConditionalDensity, given: object) -> Rows:
+    """Read a frame or array; what is wrong with single rows is kept, not raised.
+
+    Args:
+        density: knows names and units.
+        given: rows in user units.
+
+    Raises:
+        InvalidInput: features are missing, or it is no table.
+    """
+    frame = density.user_frame(given)
+    known = (*density.features_, density.target_)
+    others = frame[[name for name in frame.columns if name not in known]]
+    values = np.empty((len(frame), len(density.features_)))
+    wrong: dict[int, list[str]] = {}
+    for j, name in enumerate(density.features_):
+        values[:, j], gaps = read_numbers(frame[name])
+        for row, what in gaps.items():
+            wrong.setdefault(row, []).append(f"'{name}' {what}")
+    invalid = {row: _reason(parts) for row, parts in sorted(wrong.items())}
+    return Rows(values, _labels(density, frame), invalid, others)
+
+
+def _labels(density: ConditionalDensity, frame: pd.DataFrame) -> list[Any] | None:
+    return list(frame[density.target_]) if density.target_ in frame.columns else None
+
+
+def read_numbers(column: pd.Series) -> tuple[FloatArray, dict[int, str]]:
+    """Return the numbers of a column, NaN where there is none, and what is there instead.
+
+    Text that is a plain number counts as one: a single word makes a whole column text.
+
+    Example:
+        >>> values, instead = read_numbers(pd.Series(["1.5", None, "many"]))
+        >>> values.tolist(), instead
+        ([1.5, nan, nan], {1: 'is missing', 2: "is 'many'"})
+    """
+    kind = column.dtype
+    numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
+    if numeric:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    else:
+        values = np.array([_number(value) for value in column], dtype=np.float64)
+    values[np.abs(values) > LARGEST] = np.nan
+    cells = column.to_numpy(dtype=object)
+    return values, {int(i): _instead(cells[i]) for i in np.flatnonzero(np.isnan(values))}
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str):
+        return float(value) if NUMBER.fullmatch(value.strip()) else math.nan
+    return float(value) if isinstance(value, numbers.Real | Decimal) else math.nan
+
+
+def _instead(value: object) -> str:
+    missing = pd.isna(value)  # type: ignore[call-overload]
+    if isinstance(missing, bool | np.bool_) and missing:
+        return "is missing"
+    if isinstance(value, numbers.Real):
+        return f"is {value:g}"
+    return f"is '{shorten(str(value))}'"
+
+
+def _reason(parts: list[str]) -> str:
+    more = f" and {len(parts) - NAMED} more" if len(parts) > NAMED else ""
+    return f"Every feature must be a finite number, but {', '.join(parts[:NAMED])}{more}."

@@ -1,0 +1,152 @@
+"""Everything that one call of a front door has to say besides rows and target, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, is_dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from daace._checks import check_integer
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.asking.rows import Rows
+from daace.explain.judging.budget import BudgetedPosterior
+from daace.explain.judging.classifier import ClassifierPosterior
+from daace.explain.trust.check import Check
+from daace.explain.trust.held_out import find_weakness
+from daace.landscape.constraints import Constraints
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal
+from daace.notes import Note
+from daace.planners.base import Planner
+from daace.planners.optimizer import PathOptimizer
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Settings:
+    """What all rows of a query share.
+
+    Args:
+        density: a fitted density.
+        planner: searches for a path; `PathOptimizer()` when None.
+        penalty: exponent of the local cost.
+        scale: of the landscape, 'relative' or 'nll'.
+        plausibility: threshold of log p at the end, in standard deviations from its mean over the
+            density's draws.
+        min_log_prob: threshold of log p itself; overrides `plausibility`.
+        min_posterior: smallest probability of the target at the end.
+        constraints: what may change; anything when None.
+        classifier: name of the classifier that judges the class; None if the density does.
+        judge: that classifier.
+        classifier_budget: rows that a search may ask the classifier about; no limit when None.
+        held_out: how the density does on held-out rows.
+        time_limit: seconds; overrides that of the planner.
+        seed: each row has its own random generator, spawned from it.
+
+    Raises:
+        InvalidInput: one of them is not what was expected.
+    """
+
+    density: ConditionalDensity
+    planner: Planner | None = None
+    penalty: float = 1.0
+    scale: Any = "relative"
+    plausibility: float = -0.5
+    min_log_prob: float | None = None
+    min_posterior: float = 0.5
+    constraints: Constraints | None = None
+    classifier: str | None = None
+    judge: ClassifierPosterior | None = None
+    classifier_budget: int | None = None
+    held_out: Check | None = None
+    time_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self._check_density()
+        expected = {"planner": Planner, "constraints": Constraints, "held_out": Check}
+        for name, kind in expected.items():
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, kind)):
+                raise InvalidInput(
+                    argument=name,
+                    expected=f"be a daace.{kind.__name__}",
+                    got=type(value).__name__,
+                )
+        self.rules.check_features(self.density.features_)
+        if self.classifier_budget is not None:
+            check_integer("classifier_budget", self.classifier_budget, at_least=1)
+        check_integer("seed", self.seed, at_least=0)
+        _ = self.landscape, self.goal(None), self.search  # each says what is wrong with it
+
+    def _check_density(self) -> None:
+        if not isinstance(self.density, ConditionalDensity):
+            raise InvalidInput(
+                argument="density",
+                expected="be a ConditionalDensity",
+                got=type(self.density).__name__,
+                remedy="daace.fit(table) learns one",
+            )
+        if not hasattr(self.density, "standardizer_"):
+            raise InvalidInput(
+                argument="density",
+                expected="be fitted",
+                remedy="call its fit(table), or daace.fit(table)",
+            )
+
+    @cached_property
+    def landscape(self) -> Landscape:
+        """The terrain."""
+        return Landscape(self.density, penalty=self.penalty, scale=self.scale)
+
+    @cached_property
+    def rules(self) -> Constraints:
+        """The constraints; none are given when they were left out."""
+        return Constraints() if self.constraints is None else self.constraints
+
+    @cached_property
+    def search(self) -> Planner:
+        """The planner, with the time limit that was asked for."""
+        planner: Any = PathOptimizer() if self.planner is None else self.planner
+        if self.time_limit is None:
+            return planner  # type: ignore[no-any-return]
+        if not (is_dataclass(planner) and hasattr(planner, "time_limit")):
+            raise InvalidInput(
+                f"'time_limit' must be left out: a {type(planner).__name__} knows no time limit."
+            )
+        return replace(planner, time_limit=self.time_limit)  # type: ignore[type-var, return-value]
+
+    @cached_property
+    def weakness(self) -> tuple[Note, ...]:
+        """A note on a density that does badly on held-out rows."""
+        return find_weakness(self.held_out, classified=self.judge is not None)
+
+    def goal(self, target: object) -> Goal:
+        """Return the goal of rows with this target."""
+        return Goal(
+            target,
+            plausibility=self.plausibility,
+            min_log_prob=self.min_log_prob,
+            min_posterior=self.min_posterior,
+        )
+
+    def excluded(self, rows: Rows) -> dict[int, str]:
+        """Return why the constraints exclude rows that can be read, by position.
+
+        Building the problems says the same; this is for those who want to know beforehand.
+        """
+        found = {}
+        for row, x in enumerate(self.density.standardizer_.transform(rows.values)):
+            if row not in rows.invalid:
+                try:
+                    self.rules.compile(self.density, x)
+                except InvalidInput as error:
+                    found[row] = str(error)
+        return found
+
+    def posterior(self) -> BudgetedPosterior | None:
+        """Return the classifier as the judge of one search; None if the density judges."""
+        if self.judge is None:
+            return None
+        limit = getattr(self.search, "time_limit", None)
+        return BudgetedPosterior(self.judge, budget=self.classifier_budget, time_limit=limit)

@@ -1,0 +1,142 @@
+"""From a query to plans: rows that go together are solved together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from daace.exceptions import InvalidInput
+from daace.explain.asking.merging import merge_steps
+from daace.explain.asking.query import Query
+from daace.landscape.problem import Problem
+from daace.notes import Note
+from daace.planners.base import CUT_SHORT, Plan, Status, one_thread
+
+#: Rows that are shared out as one block, into so many chunks that are solved together. Larger
+#: chunks are faster, by half from 32 to 128; more of them leave work for more processes, and equal
+#: ones keep these busy to the end. What is solved together is part of the result, so it depends on
+#: the rows alone.
+BLOCK, CHUNKS, SMALLEST_CHUNK = 640, 4, 32
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A problem and its plan."""
+
+    problem: Problem
+    plan: Plan
+
+
+def solve(query: Query) -> dict[int, Solved | str]:
+    """Plan a path for each row, on one thread.
+
+    Returns:
+        by position the problem and its plan; or, for a row that cannot be explained, the reason.
+    """
+    posterior = query.settings.posterior()
+    solved: dict[int, Solved | str] = dict(query.invalid)
+    problems: dict[int, Problem] = {}
+    for row in range(len(query)):
+        if row not in solved:
+            try:
+                problems[row] = query.problem(row, posterior)
+            except InvalidInput as error:
+                solved[row] = str(error)
+    solved.update(solve_problems(query, problems))
+    return solved
+
+
+def solve_row(query: Query, row: int = 0) -> Solved:
+    """Plan a path for one row.
+
+    Raises:
+        InvalidInput: the constraints exclude the start.
+    """
+    problem = query.problem(row, query.settings.posterior())
+    return solve_problems(query, {row: problem})[row]
+
+
+def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solved]:
+    """Plan a path for each of the problems of some rows, together.
+
+    Where the classifier fails, they are planned one by one: what it cannot judge on the path of one
+    row does not cost the others their answers.
+
+    Args:
+        query: what was asked.
+        problems: by the position of their row.
+    """
+    if not problems:
+        return {}
+    posterior: Any = next(iter(problems.values())).posterior
+    logs = query.start_logs
+    rows = list(problems)
+    if posterior is not None and logs is not None:
+        posterior.begin(len(problems))
+        posterior.know(query.values[rows], logs[rows])
+    with one_thread():
+        plans = query.settings.search.solve_many(
+            list(problems.values()), rngs=[query.generator(row) for row in rows]
+        )
+    if posterior is not None and logs is not None:
+        if posterior.stopped is Status.CLASSIFIER_FAILED and len(plans) > 1:
+            return {row: solve_row(query, row) for row in rows}
+        stopped, reason = posterior.stopped, posterior.reason
+        pairs = zip(problems.values(), plans, strict=True)
+        paths = [problem.to_user(plan.waypoints) for problem, plan in pairs]
+        judged = posterior.report(paths, logs[rows])
+        plans = [replace(plan, judged=said) for plan, said in zip(plans, judged, strict=True)]
+        if stopped is not None:
+            plans = [_stopped(plan, stopped, reason) for plan in plans]
+    return {
+        row: Solved(problem, merge_steps(problem, plan))
+        for (row, problem), plan in zip(problems.items(), plans, strict=True)
+    }
+
+
+def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:
+    """Return the plan of another search for a row's problem, as `solve_row` would return it.
+
+    Steps that nobody could notice are merged, and what the classifier says of the waypoints is
+    part of the plan.
+
+    Args:
+        query: what was asked about one row.
+        problem: its problem.
+        plan: a path for it.
+    """
+    plan = merge_steps(problem, plan)
+    posterior: Any = problem.posterior
+    if plan.judged is None and posterior is not None and query.start_logs is not None:
+        path = problem.to_user(plan.waypoints)
+        return replace(plan, judged=posterior.report([path], query.start_logs)[0])
+    return plan
+
+
+def _stopped(plan: Plan, status: Status, reason: Note) -> Plan:
+    """Return the plan of a search that ended because a classifier was not asked any more."""
+    if plan.status is Status.ALREADY_THERE:
+        return plan
+    if plan.found:
+        if status is Status.TIMEOUT and CUT_SHORT in plan.notes:
+            return plan
+        best = Note.of("best_so_far", reason=str(reason), why=reason.code)
+        return replace(plan, notes=(*plan.notes, best))
+    return replace(plan, status=status, notes=(*plan.notes, reason))
+
+
+def share_out(count: int) -> list[slice]:
+    """Return the rows of each chunk: every block is cut into a few of equal size.
+
+    Example:
+        >>> [(part.start, part.stop) for part in share_out(100)]
+        [(0, 34), (34, 67), (67, 100)]
+    """
+    parts = []
+    for begin in range(0, count, BLOCK):
+        size = min(BLOCK, count - begin)
+        chunks = min(CHUNKS, max(1, size // SMALLEST_CHUNK))
+        edges = [begin + -(-size * k // chunks) for k in range(chunks + 1)]
+        parts += [slice(low, high) for low, high in pairwise(edges)]
+    return parts

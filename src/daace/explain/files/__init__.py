@@ -1,0 +1,1 @@
+"""Files of rows, of answers, of models."""

@@ -1,0 +1,87 @@
+"""An explainer in a file: its density and its settings, but no classifier and no training row."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import asdict
+from typing import Any
+
+from daace.exceptions import DaaceError, ModelFileError
+from daace.explain.asking.settings import Settings
+from daace.explain.encoding import read_number, read_text, reason
+from daace.explain.persistence import read_model, write_model
+from daace.explain.trust.held_out import from_record, to_record
+from daace.landscape.constraints import Constraints
+from daace.planners.optimizer import PathOptimizer
+
+#: Most that a model file may ask for: more would take hours, or all memory.
+MAX_VERTICES, MAX_STARTS = 100, 1000
+
+
+def read_settings(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments of the explainer in a model file, and the name of its classifier.
+
+    Raises:
+        ModelFileError: the file is damaged, hostile, or of another version.
+        MissingFile: there is no such file.
+    """
+    density, settings = read_model(path)
+    try:
+        penalty, plausibility, min_posterior = (
+            read_number(settings[name]) for name in ("penalty", "plausibility", "min_posterior")
+        )
+        planner, rules = settings["planner"], settings["constraints"]
+        judge = settings.get("classifier")  # files of earlier versions have none
+        judge = None if judge is None else read_text(judge)
+        arguments = {
+            "density": density,
+            "planner": None if planner is None else _rebuild_planner(planner),
+            "penalty": penalty,
+            "scale": settings["scale"],
+            "plausibility": plausibility,
+            "min_posterior": min_posterior,
+            "constraints": None if rules is None else Constraints(**rules),
+            "held_out": from_record(settings.get("held_out"), density.kind),
+        }
+        Settings(**arguments)  # says what is wrong with them
+    except (DaaceError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"'{path}' holds wrong settings: {reason(error)}.") from None
+    return arguments, judge
+
+
+def _rebuild_planner(settings: dict[str, Any]) -> PathOptimizer:
+    """Return the planner of a model file.
+
+    Raises:
+        ValueError: it asks for too much.
+    """
+    vertices, starts = settings["vertices"], settings["starts"]
+    if not all(type(v) is int and v <= MAX_VERTICES for v in vertices):
+        raise ValueError(f"'vertices' must be integers up to {MAX_VERTICES}")
+    if not (type(starts) is int and starts <= MAX_STARTS):
+        raise ValueError(f"'starts' must be an integer up to {MAX_STARTS}")
+    return PathOptimizer(**{**settings, "vertices": tuple(vertices)})
+
+
+def save(settings: Settings, path: str | os.PathLike[str], *, include_rows: bool) -> None:
+    """Write density and settings; see `Explainer.save`."""
+    kept = settings.planner if type(settings.planner) is PathOptimizer else None
+    if settings.planner is not kept:
+        warnings.warn(
+            f"A model file does not hold a {type(settings.planner).__name__}: the loaded "
+            "explainer uses PathOptimizer. Pass planner=... to explain.",
+            stacklevel=3,
+        )
+    rules = settings.constraints
+    record = {
+        "penalty": settings.penalty,
+        "scale": settings.scale,
+        "plausibility": settings.plausibility,
+        "min_posterior": settings.min_posterior,
+        "constraints": None if rules is None else asdict(rules),
+        "planner": None if kept is None else {**asdict(kept), "vertices": kept.tried},
+        "classifier": settings.classifier,
+        "held_out": to_record(settings.held_out),
+    }
+    write_model(path, settings.density, record, include_rows=include_rows)

@@ -1,0 +1,1 @@
+"""A user's classifier as the judge of the class."""

@@ -1,0 +1,1 @@
+"""Pictures; the only rooms that load matplotlib."""

@@ -1,0 +1,1 @@
+"""Several answers at once: batches, trade-offs, fronts, groups, alternatives."""

@@ -1,0 +1,284 @@
+"""Is the density good enough to be asked? Held-out fit, calibration, and what it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from daace._typing import BoolArray, FloatArray
+from daace.data.table import Table, as_pandas, quote
+from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.registry import LEARNED
+from daace.landscape.goal import Posterior
+
+if TYPE_CHECKING:
+    from daace.explain.pictures.canvas import Plot
+
+#: Rows less plausible than 99% of the density's draws: 1% is expected. On rows of the same kind
+#: good fits of small tables had up to 17%, on rows of another kind the share was above 50%.
+RAREST, TOO_MANY_RARE = 1.0, 0.25
+
+#: Expected calibration error from which a probability does not mean what it says.
+POORLY_CALIBRATED = 0.15
+
+#: Groups of rows, by how sure the model is, whose accuracy is compared with their confidence.
+BINS = 10
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Check:
+    """How well a density describes rows that it has not seen.
+
+    Attributes:
+        rows: looked at.
+        log_prob: their mean log-density (model space).
+        expected: what the density expects of its own draws.
+        z: the difference in standard errors; real rows are rarely within 2 of a large table.
+        rare: share of rows less plausible than 99% of the draws; 0.01 is expected.
+        percentiles: of each row's log-density among the draws.
+        accuracy: how often the most probable class is the class.
+        brier: mean squared error of the probabilities, summed over classes.
+        brier_baseline: that of the classes' shares, whatever the row.
+        brier_error: standard error of the difference of these two.
+        calibration_error: mean difference between confidence and accuracy (ECE).
+        reliability: rows, confidence and accuracy of groups of equal size.
+        warnings: what is wrong, one sentence each; none if the density can be trusted.
+
+    Example:
+        >>> from daace import fit, load_table
+        >>> train, held_out = load_table("iris").split(0.3, rng=np.random.default_rng(0))
+        >>> fit(train).check(held_out).warnings
+        ()
+    """
+
+    rows: int
+    log_prob: float
+    expected: float
+    z: float
+    rare: float
+    percentiles: FloatArray
+    accuracy: float
+    brier: float
+    brier_baseline: float
+    brier_error: float
+    calibration_error: float
+    reliability: pd.DataFrame
+    warnings: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is nothing to warn of."""
+        return not self.warnings
+
+    @property
+    def numbers(self) -> str:
+        """The measures as text, a line each."""
+        lines = [
+            f"{self.rows} rows",
+            f"mean log p        {self.log_prob:.4g} (expected {self.expected:.4g}, z {self.z:.3g})",
+            f"rare rows         {100 * self.rare:.3g}% (expected 1%)",
+            f"accuracy          {100 * self.accuracy:.3g}%",
+            f"Brier score       {self.brier:.3g} (class shares alone: {self.brier_baseline:.3g})",
+            f"calibration error {self.calibration_error:.3g}",
+        ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return "\n".join([self.numbers, *(self.warnings or ("No warnings.",))])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers, a row each: value, and what to compare it with."""
+        rows = [
+            ("log_prob", self.log_prob, self.expected),
+            ("z", self.z, 0.0),
+            ("rare", self.rare, RAREST / 100),
+            ("accuracy", self.accuracy, np.nan),
+            ("brier", self.brier, self.brier_baseline),
+            ("calibration_error", self.calibration_error, 0.0),
+        ]
+        return pd.DataFrame(rows, columns=["measure", "value", "compare"]).set_index("measure")
+
+    def plot(self) -> Plot:
+        """Draw where the rows stand among the draws, and how calibrated the classes are."""
+        from daace.explain.pictures.model_plots import draw_check
+
+        return draw_check(self.percentiles, self.reliability)
+
+
+def check_density(density: ConditionalDensity, table: object, judge: Posterior | None) -> Check:
+    """Compare a density with rows that it has not seen.
+
+    Args:
+        density: fitted.
+        table: held-out rows with their classes, as a `Table` or a frame.
+        judge: of the class; the density when None.
+
+    Raises:
+        InvalidInput: the table has no rows, other features, or classes that are not known.
+    """
+    X, labels = model_rows(density, table)
+    draws = density.draws_
+    log_prob = density.log_prob(X)
+    percentiles = np.array([draws.percentile(value) for value in log_prob])
+    shares = np.exp((judge or density).log_posterior(X))
+    truth = labels[:, None] == np.arange(len(density.classes_))
+    errors = ((shares - truth) ** 2).sum(axis=1)
+    baselines = ((truth.mean(axis=0) - truth) ** 2).sum(axis=1)
+    bins = reliability(shares, truth)
+    gap = (bins["confidence"] - bins["accuracy"]).abs()
+    brier, baseline = float(errors.mean()), float(baselines.mean())
+    rare = float((percentiles < RAREST).mean())
+    error = float((gap * bins["rows"]).sum() / len(X))
+    return Check(
+        rows=len(X),
+        log_prob=float(log_prob.mean()),
+        expected=draws.mean,
+        z=float((log_prob.mean() - draws.mean) / draws.sd * np.sqrt(len(X))),
+        rare=rare,
+        percentiles=percentiles,
+        accuracy=float(truth[np.arange(len(X)), shares.argmax(axis=1)].mean()),
+        brier=brier,
+        brier_baseline=baseline,
+        brier_error=float((errors - baselines).std() / np.sqrt(len(X))),
+        calibration_error=error,
+        reliability=bins,
+        warnings=find_warnings(density.kind, rare, brier, baseline, error),
+    )
+
+
+def as_frame(rows: object, *, name: str) -> pd.DataFrame:
+    """Return a `Table`, or a frame of any package, as a pandas frame.
+
+    Args:
+        rows: in user units.
+        name: of the argument, for the message.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    frame = rows.to_frame() if isinstance(rows, Table) else as_pandas(rows)
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInput(
+            argument=name, expected="be a daace.Table or a frame", got=type(rows).__name__
+        )
+    return frame
+
+
+def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
+    """Return rows with their classes as a table; columns that the density lacks are left out.
+
+    Args:
+        density: knows its features and its class column.
+        rows: a `Table`, which is returned as it is, or a frame.
+        name: of the argument, for the message.
+
+    Raises:
+        InvalidInput: it is neither, lacks a column, or is no table of numbers and classes.
+    """
+    if isinstance(rows, Table):
+        return rows
+    frame = as_frame(rows, name=name)
+    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    if density.target_ not in frame.columns:
+        raise InvalidInput(
+            argument=str(name),
+            expected=f"have the class column of the model, '{density.target_}'",
+            got="a frame without it",
+            remedy="if it is called otherwise, pass daace.Table.from_frame(frame, target=...)",
+        )
+    missing = [feature for feature in density.features_ if feature not in frame.columns]
+    if missing:
+        raise InvalidInput(f"'{name}' must have every feature. Missing: {quote(missing)}.")
+    if len(frame) == 0:
+        raise InvalidInput(f"'{name}' must have rows. It has none.")
+    return Table.from_frame(frame, target=density.target_, features=density.features_)
+
+
+def model_rows(
+    density: ConditionalDensity, rows: object, *, name: str = "table"
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of a table or frame in model space, and the index of each row's class."""
+    table = as_table(density, rows, name=name)
+    if len(table) == 0:
+        raise InvalidInput(f"'{name}' must have rows. It has none.")
+    lost = [feature for feature in density.features_ if feature in table.left_out]
+    if lost:
+        raise InvalidInput(
+            f"'{name}' must have every feature. It leaves out {quote(lost)}: pass the frame, "
+            "or make the table with Table.from_frame(..., features=explainer.density.features_)."
+        )
+    X = density.to_model(pd.DataFrame(table.X, columns=list(table.features)))
+    place = {str(label): k for k, label in enumerate(density.classes_)}
+    unknown = sorted({str(label) for label in table.y} - set(place))
+    if unknown:
+        raise InvalidInput(
+            argument=str(name),
+            expected=f"have classes of the model: {quote(place)}",
+            got=quote(unknown),
+        )
+    return X, np.array([place[str(label)] for label in table.y])
+
+
+def reliability(shares: FloatArray, truth: BoolArray) -> pd.DataFrame:
+    """Return rows, confidence and accuracy of groups of rows, from unsure to sure.
+
+    Args:
+        shares: probability of each class, shape `(rows, classes)`.
+        truth: whether it is the class.
+
+    Example:
+        >>> shares = np.array([[0.6, 0.4], [0.9, 0.1]])
+        >>> reliability(shares, np.array([[False, True], [True, False]]))["accuracy"].tolist()
+        [0.0, 1.0]
+    """
+    confidence = shares.max(axis=1)
+    right = truth[np.arange(len(shares)), shares.argmax(axis=1)]
+    groups = np.array_split(np.argsort(confidence, kind="stable"), min(BINS, len(shares)))
+    rows = [(len(g), float(confidence[g].mean()), float(right[g].mean())) for g in groups]
+    return pd.DataFrame(rows, columns=["rows", "confidence", "accuracy"])
+
+
+def find_warnings(
+    kind: str, rare: float, brier: float, baseline: float, error: float
+) -> tuple[str, ...]:
+    """Return what is wrong with a density of this kind, one sentence each."""
+    found = []
+    others = " or ".join(f"'{name}'" for name in LEARNED if name != kind)
+    if rare > TOO_MANY_RARE:
+        found.append(
+            f"{100 * rare:.0f}% of the rows are less plausible than 99% of what the density "
+            "expects: they are of another kind than those it was fitted on, or it fits poorly; "
+            f"fit it on such rows, or try density={others}."
+        )
+    if brier >= baseline:
+        found.append(
+            f"The probabilities (Brier score {brier:.3g}) are no better than the shares of the "
+            f"classes ({baseline:.3g}): do not trust the classes that the paths lead to."
+        )
+    elif error > POORLY_CALIBRATED:
+        found.append(
+            f"The probabilities are off by {100 * error:.0f}% on average: ask for a larger "
+            "'min_posterior', or pass a calibrated classifier."
+        )
+    return tuple(found)
+
+
+# What a density remembers -------------------------------------------------------------------------
+
+
+def membership_auc(density: ConditionalDensity, training: object, held_out: object) -> float:
+    """Return how well log p tells training rows from others: 0.5 not at all, 1 always.
+
+    The area under the ROC curve, that is the probability that a training row is denser than a
+    held-out row; ties count half.
+    """
+    inside = density.log_prob(model_rows(density, training, name="training")[0])
+    outside = density.log_prob(model_rows(density, held_out, name="held_out")[0])
+    ranks = rankdata(np.concatenate([inside, outside]))[: len(inside)]
+    below = ranks.sum() - len(inside) * (len(inside) + 1) / 2
+    return float(below / (len(inside) * len(outside)))

@@ -1,0 +1,185 @@
+"""What is known of a density since it was fitted: how it does on rows that were held out."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray
+from daace.data.table import Table
+from daace.density.base import FEWEST_ROWS, ConditionalDensity
+from daace.exceptions import InvalidInput
+from daace.explain.trust.check import (
+    BINS,
+    POORLY_CALIBRATED,
+    TOO_MANY_RARE,
+    Check,
+    check_density,
+    find_warnings,
+)
+from daace.notes import Note
+
+#: Fields of a `Check` that are plain numbers.
+NUMBERS = tuple(field.name for field in fields(Check) if field.type == "float")
+
+#: Those that are shares.
+SHARES = ("rare", "accuracy", "calibration_error")
+
+
+def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
+    """Return how a density that was just fitted does on rows that it, or its like, has not seen.
+
+    Args:
+        density: fitted on the table.
+        table: all of it.
+
+    Returns:
+        of the single rows' percentiles their quantiles only, at 0, 0.01, ..., 1; None where it
+        cannot be said, as for very small tables.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # all was said when the density was fitted
+            parts = density.held_out(table)
+    except InvalidInput:  # without the rows that are held out a class, or a column, is too poor
+        return None
+    if parts is None:
+        return None
+    return _without_single_rows(check_density(*parts, None))
+
+
+def _without_single_rows(check: Check) -> Check:
+    """Return the check with nothing that rests on fewer rows than a model file may tell of.
+
+    Quantiles are those of groups of `FEWEST_ROWS` rows, and so many are in each bin.
+    """
+    groups = max(1, check.rows // FEWEST_ROWS)
+    middles = (np.arange(groups) + 0.5) / groups
+    percentiles = np.interp(
+        np.linspace(0, 1, 101), middles, np.quantile(check.percentiles, middles)
+    )
+    bins: list[FloatArray] = []
+    for one in check.reliability.to_numpy(dtype=np.float64):
+        if bins and bins[-1][0] < FEWEST_ROWS:
+            one = _merged(bins.pop(), one)
+        bins.append(one)
+    if len(bins) > 1 and bins[-1][0] < FEWEST_ROWS:
+        bins.append(_merged(bins.pop(), bins.pop()))
+    frame = pd.DataFrame(np.array(bins), columns=check.reliability.columns)
+    counts, confidence, accuracy = np.array(bins).T
+    return replace(
+        check,
+        percentiles=percentiles,
+        reliability=frame.astype({"rows": np.int64}),
+        calibration_error=float(counts @ np.abs(accuracy - confidence) / counts.sum()),
+    )
+
+
+def _merged(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return two bins as one: rows, and means over them."""
+    rows = one[0] + other[0]
+    merged: FloatArray = (one[0] * one + other[0] * other) / rows
+    merged[0] = rows
+    return merged
+
+
+def find_weakness(check: Check | None, *, classified: bool) -> tuple[Note, ...]:
+    """Return a note on what is wrong with a model, if something is.
+
+    Unlike the warnings of a check, which has as many rows as its caller thought fit, it allows for
+    chance: a finding must be beyond its bound by a standard error, and by what a calibrated model
+    would be off by in groups of so few rows.
+
+    Args:
+        check: on rows that were held out; None says nothing.
+        classified: whether a classifier judges the class, not the density.
+
+    Example:
+        >>> from daace import fit, load_table
+        >>> find_weakness(fit(load_table("iris")).held_out, classified=False)
+        ()
+    """
+    if check is None:
+        return ()
+    found = []
+    if check.rare - math.sqrt(check.rare * (1 - check.rare) / check.rows) > TOO_MANY_RARE:
+        found.append(f"{100 * check.rare:.0f}% of them are less plausible than 99% of its samples")
+    if not classified and check.brier - check.brier_error > check.brier_baseline:
+        found.append("its class probabilities are worse than the shares of the classes alone")
+    elif not classified and check.calibration_error - _chance(check) > POORLY_CALIBRATED:
+        found.append(
+            f"its class probabilities are off by {100 * check.calibration_error:.0f}% on average"
+        )
+    if not found:
+        return ()
+    return (Note.of("weak_density", rows=check.rows, findings="; ".join(found)),)
+
+
+def _chance(check: Check) -> float:
+    """Return the calibration error that a calibrated model is expected to have, by chance.
+
+    The mean of |accuracy - confidence| of m rows is about sqrt(2 / pi) of its standard deviation,
+    sqrt(p (1 - p) / m).
+    """
+    rows, p = (check.reliability[name].to_numpy() for name in ("rows", "confidence"))
+    gaps = np.sqrt(2 / np.pi * p * (1 - p) / rows)
+    return float((rows * gaps).sum() / rows.sum())
+
+
+# In a model file ----------------------------------------------------------------------------------
+
+
+def to_record(check: Check | None) -> dict[str, Any] | None:
+    """Return what a model file keeps of a check."""
+    if check is None:
+        return None
+    return {
+        "rows": check.rows,
+        **{name: getattr(check, name) for name in NUMBERS},
+        "percentiles": check.percentiles,
+        "reliability": check.reliability.to_numpy(),
+    }
+
+
+def from_record(record: Mapping[str, Any] | None, kind: str) -> Check | None:
+    """Return the check that `to_record` wrote, of a density of this kind.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
+    if record is None:
+        return None
+    rows = record["rows"]
+    numbers = {name: float(record[name]) for name in NUMBERS}
+    percentiles = np.array(record["percentiles"], dtype=np.float64)
+    bins = np.array(record["reliability"], dtype=np.float64)
+    if not (
+        type(rows) is int
+        and 0 < rows < 2**53
+        and all(map(math.isfinite, numbers.values()))
+        and all(0 <= numbers[name] <= 1 for name in SHARES)
+        and percentiles.shape == (101,)
+        and bool(((percentiles >= 0) & (percentiles <= 100)).all())
+        and bins.ndim == 2
+        and bins.shape[1] == 3
+        and 0 < len(bins) <= BINS
+        and bool((bins[:, 0] >= 1).all() and ((bins[:, 1:] >= 0) & (bins[:, 1:] <= 1)).all())
+    ):
+        raise ValueError("'held_out' is no check of rows")
+    sentences = find_warnings(
+        kind, *(numbers[n] for n in ("rare", "brier", "brier_baseline", "calibration_error"))
+    )
+    frame = pd.DataFrame(bins, columns=["rows", "confidence", "accuracy"])
+    return Check(
+        rows=rows,
+        **numbers,
+        percentiles=percentiles,
+        reliability=frame.astype({"rows": np.int64}),
+        warnings=sentences,
+    )

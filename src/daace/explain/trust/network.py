@@ -1,0 +1,163 @@
+"""The Bayesian network behind an explanation: arcs with their sign, and where to draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from daace._checks import check_integer
+from daace.data.table import quote
+from daace.density.base import ConditionalDensity
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from daace.explain.pictures.canvas import Plot
+
+#: More arcs than these hide each other in a plot.
+MOST_ARCS = 90
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Arcs between features, with the coefficient that each has in the mean of its child.
+
+    Attributes:
+        arcs: parent, child, coefficient (standard deviations of the child per standard deviation
+            of the parent; mean over the classes, weighted by their share) and sign: 1 or -1, 0
+            where it is not the same in every class.
+        features: names of the nodes.
+        of_class: features whose parent the class is.
+        target: name of the class.
+        left_out: features that are not shown.
+
+    Example:
+        >>> from daace import fit, load_table
+        >>> net = fit(load_table("iris")).network()
+        >>> set(net.arcs["sign"]) <= {-1, 0, 1}
+        True
+    """
+
+    arcs: pd.DataFrame
+    features: tuple[str, ...]
+    of_class: frozenset[str]
+    target: str
+    left_out: int = 0
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the arcs between features."""
+        return self.arcs.copy()
+
+    def plot(self) -> Plot:
+        """Draw the network: blue arcs raise the child, orange ones lower it."""
+        from daace.explain.pictures.model_plots import draw_network
+
+        arcs = strong_arcs(self, most=MOST_ARCS)
+        notes = [f"{len(self.arcs)} arcs"]
+        if len(arcs) < len(self.arcs):
+            notes = [f"the strongest {len(arcs)} of {len(self.arcs)} arcs"]
+        if self.left_out:
+            notes.append(f"{self.left_out} features are not shown")
+        return draw_network(
+            lay_out(self),
+            arcs,
+            of_class=self.of_class,
+            target=self.target,
+            title=f"What depends on what: {', '.join(notes)}",
+        )
+
+
+def read_network(
+    density: ConditionalDensity, *, features: Sequence[str] | None = None, most: int = 30
+) -> Network:
+    """Return the network of a density.
+
+    Args:
+        density: a `LinearGaussianNetwork`.
+        features: nodes to show; those with the strongest arcs when left out.
+        most: how many those are, at most.
+
+    Raises:
+        InvalidInput: the density is no network, or has no such feature.
+    """
+    if not isinstance(density, LinearGaussianNetwork):
+        raise InvalidInput(
+            "A network can be shown of a linear Gaussian network only. "
+            f"Got {density.kind or type(density).__name__}: "
+            "daace.fit(table, density='linear-gaussian') learns one."
+        )
+    check_integer("most", most, at_least=1)
+    arcs = signed_arcs(density)
+    if features is None:
+        shown = strongest(density.features_, arcs, most)
+    else:
+        unknown = [name for name in features if name not in density.features_]
+        if unknown:
+            raise InvalidInput(argument="features", expected="be in the model", got=quote(unknown))
+        shown = tuple(name for name in density.features_ if name in set(features))
+    kept = arcs[arcs["parent"].isin(shown) & arcs["child"].isin(shown)].reset_index(drop=True)
+    children = density.structure_.class_arcs
+    of_class = {name for name, arc in zip(density.features_, children, strict=True) if arc}
+    return Network(
+        kept,
+        shown,
+        frozenset(of_class & set(shown)),
+        density.target_,
+        len(density.features_) - len(shown),
+    )
+
+
+def signed_arcs(density: LinearGaussianNetwork) -> pd.DataFrame:
+    """Return parent, child, coefficient and sign of each arc between features."""
+    prior = np.exp(density.log_prior_)
+    names, rows = density.features_, []
+    for i, j in np.argwhere(density.structure_.arcs):
+        by_class = density.coefficients_[:, j, i]
+        signs = set(np.sign(by_class).astype(int).tolist())
+        sign = signs.pop() if len(signs) == 1 else 0
+        rows.append((names[i], names[j], float(prior @ by_class), sign))
+    return pd.DataFrame(rows, columns=["parent", "child", "coefficient", "sign"])
+
+
+def strongest(features: Sequence[str], arcs: pd.DataFrame, most: int) -> tuple[str, ...]:
+    """Return the features with the largest coefficients on their arcs, in the model's order."""
+    if len(features) <= most:
+        return tuple(features)
+    weight = dict.fromkeys(features, 0.0)
+    for parent, child, coefficient, _ in arcs.itertuples(index=False):
+        weight[parent] += abs(coefficient)
+        weight[child] += abs(coefficient)
+    chosen = set(sorted(features, key=lambda name: -weight[name])[:most])
+    return tuple(name for name in features if name in chosen)
+
+
+def lay_out(network: Network) -> dict[str, float]:
+    """Return the angle of every node on a circle, neighbours in the network next to each other.
+
+    The order is that of the second eigenvector of the graph's Laplacian, weighted by the size of
+    the coefficients: it keeps strong arcs short. A learned network is often as deep as it has
+    nodes, so that layers would be of one node each.
+    """
+    names = list(network.features)
+    place = {name: k for k, name in enumerate(names)}
+    weight = np.zeros((len(names), len(names)))
+    for parent, child, coefficient, _ in network.arcs.itertuples(index=False):
+        i, j = place[parent], place[child]
+        weight[i, j] = weight[j, i] = abs(coefficient)
+    order = np.arange(len(names))
+    if len(names) > 2 and weight.any():
+        _, vectors = np.linalg.eigh(np.diag(weight.sum(axis=0)) - weight)
+        second = vectors[:, 1] * (1 if vectors[np.abs(vectors[:, 1]).argmax(), 1] > 0 else -1)
+        order = np.argsort(second, kind="stable")
+    angles = np.pi / 2 - 2 * np.pi * (np.arange(len(names)) + 0.5) / len(names)
+    return {names[k]: float(angle) for k, angle in zip(order, angles, strict=True)}
+
+
+def strong_arcs(network: Network, *, most: int) -> pd.DataFrame:
+    """Return the arcs with the largest coefficients, the strongest last, so drawn on top."""
+    order = np.argsort(-network.arcs["coefficient"].abs().to_numpy(), kind="stable")[:most]
+    return network.arcs.iloc[order[::-1]]
