@@ -355,7 +355,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
     assert run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")[0] == 0
     assert not Path("stop.csv.part").exists()
     with monkeypatch.context() as patch:
-        patch.setattr("daace.explain.stream.open_table", stop)
+        patch.setattr("daace.explain.files.stream.open_table", stop)
         code, _, err = run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")
     assert (code, err) == (130, "")
 

@@ -122,7 +122,7 @@ def test_other_columns_of_a_file_are_unchanged(simple, tmp_path, suffix):
 
 
 def test_a_file_has_more_rows_than_are_written_at_once(simple, tmp_path, monkeypatch):
-    monkeypatch.setattr("daace.explain.stream.FINAL", 2)
+    monkeypatch.setattr("daace.explain.files.stream.FINAL", 2)
     rows = pd.DataFrame({"who": [None, None, None, "d", "e"], "x1": 0.0, "x2": 0.0})
     rows.to_csv(tmp_path / "d.csv", index=False)
     for suffix in (".csv", ".parquet", ".jsonl"):

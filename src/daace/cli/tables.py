@@ -1,0 +1,69 @@
+"""Tables that commands read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daace.cli.terminal import note
+from daace.data.table import did_you_mean, quote
+from daace.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from daace.data.table import Table
+
+
+def read_table(
+    data: Path, target: str, drop: Sequence[str] | None, keep: Sequence[str] | None
+) -> Table:
+    """Read a table to learn from, and say which columns are no features.
+
+    Args:
+        data: CSV, TSV or parquet.
+        target: column that holds the class.
+        drop: columns to leave out.
+        keep: columns to model although they look like ids.
+    """
+    from daace.data.columns import likely_ids
+    from daace.data.files import read_frame
+    from daace.data.table import Table
+
+    frame = read_frame(data)
+    for option, names in (("--drop", drop), ("--keep", keep)):
+        unknown = [name for name in names or [] if name not in frame.columns]
+        if unknown:
+            raise InvalidInput(
+                argument=option, expected=f"name columns of '{data}'", got=quote(unknown)
+            )
+    frame = frame.drop(columns=list(drop or []))
+    if target not in frame.columns:
+        raise InvalidInput(
+            f"'--target' must be a column of '{data}': {quote(frame.columns)}. Got '{target}'."
+            f"{did_you_mean(target, frame.columns)}"
+        )
+    nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
+    if nameless:
+        raise InvalidInput(
+            f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
+            f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
+        )
+    table = Table.from_frame(frame, target=target, name=data.stem, keep=keep or ())
+    if set(table.left_out) & set(likely_ids(frame)):
+        note("To model what looks like an id, pass --keep NAME.")
+    return table
+
+
+def read_known(data: Path, target: str, features: Sequence[str]) -> Table:
+    """Read the columns of a model, the class included; others are ignored."""
+    from daace.data.files import read_frame
+    from daace.data.table import Table
+
+    frame = read_frame(data)
+    missing = [name for name in (*features, target) if name not in frame.columns]
+    if missing:
+        raise InvalidInput(
+            f"'{data}' must have every feature of the model, and the class. "
+            f"Missing: {quote(missing)}."
+        )
+    return Table.from_frame(frame, target=target, features=features, name=data.stem)
