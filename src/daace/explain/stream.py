@@ -14,6 +14,7 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._files import check_writable, destination, replacing
+from daace._journal import Journal
 from daace._progress import Bar
 from daace._workers import BACKENDS, Backend
 from daace.data.files import TableFile, import_parquet, open_table
@@ -25,7 +26,6 @@ from daace.explain.batch import BLOCK, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.held_out import find_weakness
 from daace.explain.identity import identify_density, identify_judge, identify_planner
-from daace.explain.journal import Journal
 from daace.explain.oddities import note_denied
 from daace.explain.outcomes import OUTCOME, to_outcome
 from daace.explain.provenance import describe_planner, name_of
