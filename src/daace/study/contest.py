@@ -66,6 +66,22 @@ def judge(p_value: float, effect: float) -> Verdict:
     return "holds" if effect < 0 else "does not hold"
 
 
+def describe_outcome(verdicts: Sequence[Verdict], *, untested: str = "not run") -> str:
+    """Return how many statements hold, in words.
+
+    Args:
+        verdicts: on the statements that were tested.
+        untested: what to say if there are none.
+
+    Example:
+        >>> describe_outcome(["holds", "not significant"]), describe_outcome(["holds"])
+        ('1 of 2 parts hold', 'holds')
+    """
+    if len(verdicts) < 2:
+        return verdicts[0] if verdicts else untested
+    return f"{verdicts.count('holds')} of {len(verdicts)} parts hold"
+
+
 @dataclass(frozen=True, eq=False)
 class Contest:
     """Several algorithms on the same problems, by one measure; lower is better.

@@ -13,6 +13,7 @@ from daace.study.contest import (
     Statement,
     Verdict,
     describe_by_table,
+    describe_outcome,
     describe_pair,
     format_p,
     judge,
@@ -55,11 +56,8 @@ class Claim:
 
     @property
     def outcome(self) -> str:
-        """How many parts hold, in words."""
-        many = len(self.tested)
-        if not many:
-            return "not run"
-        return f"{self.holding} of {many} parts hold" if many > 1 else self.tested[0].verdict
+        """How many of these hold, in words."""
+        return describe_outcome([part.verdict for part in self.tested])
 
 
 def check_claims(results: StudyResults) -> list[Claim]:
