@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 from daace._workers import Workers
-from daace.study.reading import read_spec
 from daace.study.run import CACHE, run_study
+from daace.study.spec_reader import read_spec
 
 STUDY = Path(__file__).parents[1] / "studies" / "quick.toml"
 

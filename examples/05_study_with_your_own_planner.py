@@ -65,10 +65,7 @@ density = "truth"
 if __name__ == "__main__":
     import sys
 
-    from daace.study.reading import read_spec
-    from daace.study.report import write_report
-    from daace.study.results import read_results
-    from daace.study.run import run_study
+    from daace.study import read_results, read_spec, run_study, write_report
 
     sys.path.append(str(Path(__file__).parent))  # not needed for a planner beside its TOML file
     Path("my_study.toml").write_text(STUDY)

@@ -23,6 +23,7 @@ COMMON = {
     "daace._checks",
     "daace._files",
     "daace._formats",
+    "daace._journal",
     "daace._progress",
     "daace._workers",
     "daace._typing",
@@ -152,6 +153,20 @@ def test_landscape_and_planners_know_no_concrete_density() -> None:
         if layer(i.importer) in ("landscape", "planners")
         and layer(i.imported) == "density"
         and i.imported != "daace.density.base"
+    ]
+    assert where(wrong) == []
+
+
+def test_the_machinery_of_studies_does_not_know_the_paper() -> None:
+    """Only the command line hands the paper's client to it."""
+    paper = "daace.study.paper"
+    wrong = [
+        i
+        for i in inner_imports()
+        if layer(i.importer) == "study"
+        and not i.importer.startswith(paper)
+        and i.importer != "daace.study.cli"
+        and i.imported.startswith(paper)
     ]
     assert where(wrong) == []
 

@@ -18,9 +18,10 @@ import daace
 from daace import GaussianMixture, PathOptimizer
 from daace.cli import main
 from daace.explain.explainer import Explainer
-from daace.study.reading import parse_spec
+from daace.study.paper import PAPER
 from daace.study.run import run_study
-from daace.study.source import Source
+from daace.study.spec_reader import parse_spec
+from daace.study.toml_file import TomlFile
 
 from .study.conftest import TINY, lines
 
@@ -143,5 +144,6 @@ def test_a_stopped_study_leaves_no_process_and_goes_on(tmp_path, how, expected):
     with pytest.raises(SystemExit) as leaving:
         main(command)
     assert leaving.value.code == 0
-    run_study(parse_spec(Source.parse(TINY, name="tiny.toml")), tmp_path / "whole")
+    spec = parse_spec(TomlFile.parse(TINY, name="tiny.toml"))
+    run_study(spec, tmp_path / "whole", client=PAPER)
     assert lines(out) == lines(tmp_path / "whole")

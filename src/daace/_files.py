@@ -137,22 +137,27 @@ def remove_abandoned(folder: Path) -> None:
                 file.unlink()
 
 
-def open_for_one(path: Path) -> BinaryIO:
+def open_for_one(path: Path, *, shared: bool = False) -> BinaryIO:
     """Open a file to read and write, alone, until it is closed; made if it is not there.
+
+    Args:
+        path: the file.
+        shared: whether it may be a link, or another user's.
 
     Raises:
         InvalidInput: it is a link, no plain file, another user's, or being written to.
         OSError: it cannot be opened.
     """
     while True:
-        if path.is_symlink():
+        if path.is_symlink() and not shared:
             raise InvalidInput(f"'{path}' must be a plain file. It is a link: remove it.")
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | NOFOLLOW | BINARY, 0o666)
+        flags = os.O_RDWR | os.O_CREAT | BINARY | (0 if shared else NOFOLLOW)
+        handle = os.open(path, flags, 0o666)
         try:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):
                 raise InvalidInput(f"'{path}' must be a plain file. It is none: remove it.")
-            if about.st_uid != getattr(os, "geteuid", lambda: 0)():
+            if not shared and about.st_uid != getattr(os, "geteuid", lambda: 0)():
                 raise InvalidInput(
                     f"'{path}' must be a file of yours. It belongs to another user: choose "
                     "another output."

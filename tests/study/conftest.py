@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from daace.study.answers import CIRCUMSTANCES
-from daace.study.reading import parse_spec
-from daace.study.records import read_records
-from daace.study.run import RECORDS, run_study
-from daace.study.source import Source
+from daace.study.paper import PAPER
+from daace.study.records import CIRCUMSTANCES, read_records
+from daace.study.results import RECORDS
+from daace.study.run import run_study
 from daace.study.spec import StudySpec
+from daace.study.spec_reader import parse_spec
+from daace.study.toml_file import TomlFile
 
 TINY = """
 name = "tiny"
@@ -57,7 +58,7 @@ rows = "target"
 
 @pytest.fixture
 def tiny() -> StudySpec:
-    return parse_spec(Source.parse(TINY, name="tiny.toml"))
+    return parse_spec(TomlFile.parse(TINY, name="tiny.toml"))
 
 
 @pytest.fixture
@@ -83,6 +84,12 @@ def lines(folder: Path) -> list[str]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    summary = run_study(parse_spec(Source.parse(TINY, name="tiny.toml")), folder)
+    summary = run_study(parse_spec(TomlFile.parse(TINY, name="tiny.toml")), folder, client=PAPER)
     assert (summary.asked, summary.answered, summary.new, summary.failed) == (32, 32, 32, 0)
     return folder
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out of pages, for tests of all else: drawing takes seconds."""
+    monkeypatch.setattr("daace.study.report.draw_figures", lambda results: ())

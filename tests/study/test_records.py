@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -80,10 +79,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, content: bytes) -
     foreign, link = tmp_path / "diary.txt", tmp_path / "records.jsonl"
     foreign.write_bytes(content)
     link.symlink_to(foreign)
-    with (
-        pytest.warns(UserWarning, match="no records") if b"\n" in content else nullcontext(),
-        pytest.raises(InvalidInput, match=r"must hold the records of a study. It holds some"),
-    ):
+    with pytest.raises(InvalidInput, match=r"must hold the records of a study. It holds some"):
         RecordFile(link)
     assert foreign.read_bytes() == content
 

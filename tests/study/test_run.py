@@ -8,15 +8,20 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import daace
 from daace._workers import Workers
-from daace.study.reading import parse_spec
+from daace.study.client import StudyClient, TableFact
+from daace.study.paper import PAPER, henze_zirkler
+from daace.study.plan_file import read_plan
 from daace.study.records import RecordFile, read_records
-from daace.study.run import RECORDS, run_study
-from daace.study.source import Source
+from daace.study.results import RECORDS
+from daace.study.run import run_study
 from daace.study.spec import StudySpec
+from daace.study.spec_reader import parse_spec
+from daace.study.toml_file import TomlFile
 
 from .conftest import TINY, lines
 
@@ -40,20 +45,20 @@ def test_every_problem_has_a_record(whole: Path) -> None:
 
 def test_a_second_run_has_nothing_to_do(whole: Path, tiny: StudySpec) -> None:
     before = (whole / RECORDS).read_bytes()
-    assert run_study(tiny, whole).new == 0
+    assert run_study(tiny, whole, client=PAPER).new == 0
     assert (whole / RECORDS).read_bytes() == before
 
 
 def test_two_workers_give_the_same_records(whole: Path, tiny: StudySpec, tmp_path: Path) -> None:
-    run_study(tiny, tmp_path, workers=Workers(jobs=2))
+    run_study(tiny, tmp_path, workers=Workers(jobs=2), client=PAPER)
     assert lines(tmp_path) == lines(whole)
 
 
 def test_more_instances_only_add(whole: Path, tiny: StudySpec, tmp_path: Path) -> None:
     fewer = replace(tiny, instances=1)
-    assert run_study(fewer, tmp_path, tables=["random-3"]).new == 8
-    assert run_study(tiny, tmp_path, tables=["random-3"]).new == 8
-    assert run_study(tiny, tmp_path).new == 16
+    assert run_study(fewer, tmp_path, tables=["random-3"], client=PAPER).new == 8
+    assert run_study(tiny, tmp_path, tables=["random-3"], client=PAPER).new == 8
+    assert run_study(tiny, tmp_path, client=PAPER).new == 16
     assert lines(tmp_path) == lines(whole)
 
 
@@ -62,6 +67,31 @@ def test_another_setting_is_another_problem(tiny: StudySpec, tmp_path: Path) -> 
     assert run_study(one, tmp_path).new == 4
     assert run_study(replace(one, seed=4), tmp_path).new == 4
     assert run_study(replace(one, margin=0.5), tmp_path).new == 4
+
+
+def test_without_a_client_records_and_plan_know_nothing_of_the_paper(
+    whole: Path, tiny: StudySpec, tmp_path: Path
+) -> None:
+    one = replace(tiny, tables=tiny.tables[:1])
+    run_study(one, tmp_path)
+    plain, papers = (read_records(folder / RECORDS) for folder in (tmp_path, whole))
+    for key, record in plain.items():
+        expected = {k: v for k, v in papers[key].items() if k not in ("normality", "run")}
+        assert {k: v for k, v in record.items() if k != "run"} == expected
+    assert "differences" in read_plan(whole)
+    assert "differences" not in read_plan(tmp_path)
+
+
+def test_a_fact_that_cannot_be_computed_is_left_open(tiny: StudySpec, tmp_path: Path) -> None:
+    few = replace(tiny, tables=tiny.tables[:1], algorithms=tiny.algorithms[3:])
+    client = StudyClient(facts=(TableFact("normality", "p", too_few_rows, str),))
+    assert run_study(few, tmp_path, client=client).failed == 0
+    (record,) = (r for r in read_records(tmp_path / RECORDS).values() if r["kind"] == "densities")
+    assert record["normality"] is None
+
+
+def too_few_rows(rows: np.ndarray) -> float:
+    return henze_zirkler(rows[:2]).p_value
 
 
 def test_records_can_be_set_aside(tiny: StudySpec, tmp_path: Path) -> None:
@@ -134,13 +164,16 @@ def start(code: str, *arguments: str) -> tuple[int, str]:
         return code_of_exit, said.read()
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_three_kills_lose_nothing_and_repeat_nothing(
-    whole: Path, tiny_file: Path, tmp_path: Path, jobs: str
+@pytest.mark.parametrize(
+    ("jobs", "kills"),
+    [("1", [("between", 3), ("line", 4), ("sync", 5)]), ("2", [("line", 4)])],
+)
+def test_kills_lose_nothing_and_repeat_nothing(
+    whole: Path, tiny_file: Path, tmp_path: Path, jobs: str, kills: list[tuple[str, int]]
 ) -> None:
     out, seen = tmp_path / "killed", 0
     command = ["study", "run", str(tiny_file), "--out", str(out), "--jobs", jobs]
-    for when, count in (("between", 3), ("line", 4), ("sync", 5)):
+    for when, count in kills:
         code, said = start(DYING, when, "SIGKILL", str(count), *command)
         assert code == -signal.SIGKILL, said
         data = (out / RECORDS).read_bytes()
@@ -168,7 +201,7 @@ def test_an_interrupt_leaves_things_whole(tiny_file: Path, tmp_path: Path) -> No
 def algorithm(planner: str) -> StudySpec:
     text = TINY[: TINY.index("[algorithms.BayesACE]")]
     text += f'[algorithms.mine]\nplanner = "{planner}"\ndensity = "truth"\n'
-    return parse_spec(Source.parse(text, name=__file__))
+    return parse_spec(TomlFile.parse(text, name=__file__))
 
 
 def test_failures_are_recorded_and_retried_on_request(
@@ -186,12 +219,12 @@ def test_failures_are_recorded_and_retried_on_request(
 
 
 def test_a_worker_that_dies_takes_nothing_with_it(tmp_path: Path) -> None:
-    spec = algorithm("odd_planners:Deadly")
+    spec = replace(algorithm("odd_planners:Deadly"), instances=1)
     summary = run_study(spec, tmp_path, workers=Workers(jobs=2))
-    assert summary.answered == 8
+    assert summary.answered == 4
     records = [r for r in read_records(tmp_path / RECORDS).values() if r["kind"] == "problem"]
     killed = [r for r in records if r["status"] == "failed"]
-    assert 0 < len(killed) < 8
+    assert 0 < len(killed) < 4
     assert all(r["error"].startswith("WorkerDied: ") and r["penalty"] == 5 for r in killed)
 
 
@@ -222,7 +255,8 @@ def test_a_disk_that_fills_up_loses_nothing(
 ) -> None:
     pytest.importorskip("resource")
     out = tmp_path / "full"
-    run_study(replace(tiny, instances=1), out)  # so that only records are written from here on
+    # So that only records are written from here on.
+    run_study(replace(tiny, instances=1), out, client=PAPER)
     size = (out / RECORDS).stat().st_size + 2000
     limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limit += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
@@ -230,7 +264,7 @@ def test_a_disk_that_fills_up_loses_nothing(
     assert code == 2
     assert "records are safe, make room and run the same command again" in said
     assert (out / RECORDS).read_bytes().endswith(b"\n")
-    run_study(tiny, out)
+    run_study(tiny, out, client=PAPER)
     assert lines(out) == lines(whole)
 
 

@@ -8,6 +8,7 @@ import pytest
 from daace import _workers
 from daace._workers import Workers
 from daace.exceptions import InvalidInput, MissingDependency
+from daace.study.paper import PAPER
 from daace.study.run import run_study
 from daace.study.spec import StudySpec
 
@@ -70,7 +71,7 @@ def test_a_cluster_gives_the_same_records(
 ) -> None:
     pytest.importorskip(package, reason=f"needs {package}: pip install 'daace[{backend}]'")
     workers = Workers(jobs=2, backend=backend)  # type: ignore[arg-type]
-    summary = run_study(tiny, tmp_path, workers=workers)
+    summary = run_study(tiny, tmp_path, workers=workers, client=PAPER)
     gc.collect()  # what the cluster left open is closed here, not in another test
     assert (summary.answered, summary.failed) == (32, 0)
     assert lines(tmp_path) == lines(whole)

@@ -81,7 +81,9 @@ RuleOptions: Any = make_dataclass(
             "rules",
             Annotated[
                 Path | None,
-                typer.Option(help="TOML file of rules; options about the same feature replace them."),
+                typer.Option(
+                    help="TOML file of rules; options about the same feature replace them."
+                ),
             ],
             None,
         ),
@@ -132,9 +134,9 @@ class AllRows:
     strict: Annotated[
         bool, typer.Option("--strict", help="With --all: refuse the file if a row is invalid.")
     ] = False
-    long: Annotated[
-        bool, typer.Option("--long", help="With --all: write one row a change.")
-    ] = False
+    long: Annotated[bool, typer.Option("--long", help="With --all: write one row a change.")] = (
+        False
+    )
 
 
 @expanded
@@ -156,7 +158,9 @@ def explain(
     constraints = _read_constraints(rules)
     if many.output is not None:
         check_file("--output", many.output, model, data)
-        found = _explain_all(data, many.output, _configure(model, question, constraints), question, many)
+        found = _explain_all(
+            data, many.output, _configure(model, question, constraints), question, many
+        )
     else:
         if one.html is not None:
             check_file("--html", one.html, model, data)
@@ -262,9 +266,7 @@ def import_object(text: str) -> Any:
     """
     module, colon, name = text.partition(":")
     if not (module and colon and name):
-        raise InvalidInput(
-            argument="classifier", expected="be like module:object", got=f"'{text}'"
-        )
+        raise InvalidInput(argument="classifier", expected="be like module:object", got=f"'{text}'")
     sys.path.insert(0, "")
     try:
         found: Any = import_module(module)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from daace.study.checks import Contest, Verdict, judge
+from daace.study.contest import Contest, Verdict, judge
 from daace.study.statistics import compare_two
 
 

@@ -31,7 +31,7 @@ from daace.eqi.results import Results
 from daace.eqi.run import PENALTY
 from daace.eqi.three import SOCIO, conejos, los_angeles, new_york
 from daace.explain.trust.network import signed_arcs
-from daace.study.checks import Contest
+from daace.study.contest import Contest
 
 #: The algorithms that the paper compares on the counties.
 COMPARED = ("BayesACE", "FACE", "Wachter")

@@ -22,7 +22,7 @@ from daace.eqi.outlines import find_outlines
 from daace.eqi.policy import FACE_NODES
 from daace.eqi.results import Results, read_results
 from daace.explain.pages.page import PAGE, RESULTS_STYLE, STYLE, captioned
-from daace.study.checks import ALPHA
+from daace.study.statistics import ALPHA
 
 if TYPE_CHECKING:
     from daace.explain.pictures.canvas import Plot

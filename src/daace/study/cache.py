@@ -1,6 +1,6 @@
-"""What takes long to make is made once: densities, graphs and notes, by the hash of their inputs.
+"""A cache of what takes long to make: densities, graphs and notes, by the hash of their inputs.
 
-A file is written as a whole or not at all, and never changed: any number of workers may read while
+A file is written completely or not at all, and never changed: any number of workers may read while
 one writes, and two that write the same key write the same content.
 """
 
@@ -25,6 +25,9 @@ from daace.planners.graph import Graph
 class Cache:
     """A folder of files that never change.
 
+    Attributes:
+        folder: created when the first file is written.
+
     Example:
         >>> cache = Cache(Path("cache"))
         >>> cache.keep_notes("a1", {"rows": 3})
@@ -35,17 +38,27 @@ class Cache:
     folder: Path
 
     def place(self, key: str, kind: str) -> Path:
-        """Return the file of a key."""
+        """Return the file of a key.
+
+        Args:
+            key: hash of the inputs.
+            kind: ending of the file: 'daace', 'graph', 'json' or 'checkpoint'.
+        """
         return self.folder / f"{key}.{kind}"
 
     def has(self, key: str, kind: str) -> bool:
-        """Whether a key has been kept."""
+        """Whether there is a file of a key.
+
+        Args:
+            key: hash of the inputs.
+            kind: ending of the file.
+        """
         return self.place(key, kind).exists()
 
     # Densities ----------------------------------------------------------------------------------
 
     def density(self, key: str) -> ConditionalDensity | None:
-        """Return a density that was kept, or None."""
+        """Return the density of a key, or None."""
         if not self.has(key, "daace"):
             return None
         try:
@@ -54,7 +67,7 @@ class Cache:
             raise ModelFileError(f"{error} Delete this file, and it is made again.") from None
 
     def keep_density(self, key: str, density: ConditionalDensity) -> None:
-        """Keep a fitted density; a KDE with its rows."""
+        """Write a fitted density; a KDE with its rows."""
         if not self.has(key, "daace"):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_model(self.place(key, "daace"), density, {}, include_rows=True)
@@ -62,7 +75,7 @@ class Cache:
     # Graphs -------------------------------------------------------------------------------------
 
     def graph(self, key: str, rule: EdgeRule) -> Graph | None:
-        """Return a graph that was kept, or None."""
+        """Return the graph of a key, or None; `rule` is the one that its edges were made with."""
         from safetensors import SafetensorError, safe_open
 
         if not self.has(key, "graph"):
@@ -81,7 +94,7 @@ class Cache:
             ) from None
 
     def keep_graph(self, key: str, graph: Graph) -> None:
-        """Keep a graph with the log-densities along its edges."""
+        """Write a graph with the log-densities along its edges."""
         from safetensors.numpy import save
 
         if self.has(key, "graph"):
@@ -98,7 +111,7 @@ class Cache:
     # Notes --------------------------------------------------------------------------------------
 
     def notes(self, key: str) -> Any:
-        """Return what was kept as JSON, or None."""
+        """Return the notes of a key, or None."""
         if not self.has(key, "json"):
             return None
         try:
@@ -109,7 +122,7 @@ class Cache:
             ) from None
 
     def keep_notes(self, key: str, notes: Any) -> None:
-        """Keep anything that JSON can hold."""
+        """Write notes, which may be anything that JSON can hold."""
         if not self.has(key, "json"):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(self.place(key, "json"), dump_json(notes))

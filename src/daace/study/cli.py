@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from daace._files import check_writable
 from daace.exceptions import InvalidInput
 
+if TYPE_CHECKING:
+    from daace.study.run import RunSummary
+
 app = typer.Typer(
-    help="Compare algorithms on many problems, as a TOML file says.",
+    help="Compare algorithms on many problems, as described in a TOML file.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -21,32 +24,39 @@ app = typer.Typer(
 @app.command(epilog="Example: daace study run studies/quick.toml --out quick --jobs 2")
 def run(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The study, in TOML.")],
-    out: Annotated[Path, typer.Option(help="Folder of records and cache; made if missing.")],
-    jobs: Annotated[int, typer.Option(help="Workers; -1 for one per core.")] = 1,
-    backend: Annotated[str, typer.Option(help="Who works: loky, dask or ray.")] = "loky",
+    out: Annotated[Path, typer.Option(help="Folder of records and cache; created if missing.")],
+    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
+    backend: Annotated[
+        str, typer.Option(help="What runs the workers: loky, dask or ray.")
+    ] = "loky",
     dask_address: Annotated[
-        str | None, typer.Option(help="Scheduler of Dask; on this machine if left out.")
+        str | None,
+        typer.Option(help="Dask scheduler, such as tcp://host:8786; default: this machine."),
     ] = None,
     ray_address: Annotated[
-        str | None, typer.Option(help="Cluster of Ray; on this machine if left out.")
+        str | None,
+        typer.Option(help="Ray cluster, such as ray://host:10001; default: this machine."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option(help="Go on where a run stopped; otherwise its records are set aside.")
+        bool,
+        typer.Option(help="Continue where a run stopped; otherwise its records are set aside."),
     ] = True,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Ask again what ended in an error.")
+        bool, typer.Option("--retry", help="Run again the problems that ended in an error.")
     ] = False,
     table: Annotated[
-        list[str] | None, typer.Option(help="Only this table of the study; repeatable.")
+        list[str] | None, typer.Option(help="Run only this table of the study; repeatable.")
     ] = None,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="Fewer or more than SPEC says; more only add.")
+        int | None,
+        typer.Option(min=1, help="Instances per table, instead of SPEC's; more of them only add."),
     ] = None,
 ) -> None:
-    """Ask every question of a study that has no record yet; stop and go on at any time."""
+    """Run a study, or what is left of it; it can be stopped and continued at any time."""
     from daace._workers import Workers
-    from daace.study.reading import read_spec
+    from daace.study.paper import PAPER
     from daace.study.run import run_study
+    from daace.study.spec_reader import read_spec
 
     study = read_spec(spec)
     if instances is not None:
@@ -61,49 +71,58 @@ def run(
             resume=resume,
             retry=retry,
             tables=table or [],
+            client=PAPER,
             progress=True,
         )
     except KeyboardInterrupt:
-        _note(f"Stopped. What was answered is recorded in '{out}': the same command goes on.")
+        _note(f"Stopped. All finished problems are recorded in '{out}': the same command goes on.")
         raise typer.Exit(130) from None
-    _note(
-        f"{done.answered} of {done.asked} problems are recorded, {done.new} of them by this run; "
-        f"{done.failed} failed. Largest memory of a worker: {done.memory_mb:.0f} MB."
-    )
-    if done.failed:
-        _note(f"Why they failed stands in '{out / 'records.jsonl'}'; --retry asks them again.")
-    _note(f"Figures and tests: daace study report {out}")
+    _conclude(done, out)
 
 
-@app.command(epilog="Example: daace study report quick")
+@app.command(epilog="Example: daace study report quick --out page")
 def report(
     records: Annotated[
-        Path, typer.Argument(metavar="RECORDS", help="Folder of a run, or its compact record.")
+        Path, typer.Argument(metavar="RECORDS", help="Folder of a run, or a compact record.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of page and figures; RECORDS/report if left out.")
+        Path | None,
+        typer.Option(help="Folder of page and figures; default: RECORDS/report, or ./report."),
     ] = None,
 ) -> None:
-    """Draw the figures of a study and write a page with what holds and what does not."""
+    """Draw the figures of a study and write a page with the results of all tests."""
+    from daace.study.paper import PAPER
     from daace.study.report import write_report
 
     folder = out or (records / "report" if records.is_dir() else Path("report"))
-    _note(f"Page: {write_report(records, folder)}")
+    _note(f"Page: {write_report(records, folder, client=PAPER)}")
 
 
 @app.command(epilog="Example: daace study export quick -o quick.records.gz")
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of the compact record.")],
 ) -> None:
     """Write a compact record, without the paths: all that a report needs, in one small file."""
+    from daace.study.paper import PAPER
     from daace.study.results import read_results
 
     check_writable(output)
     if not folder.is_dir():
         raise InvalidInput(f"'{folder}' must be the folder of a run. There is no such folder.")
-    read_results(folder).write_compact(output)
+    read_results(folder, reference=PAPER.reference).write_compact(output)
     _note(f"Compact record, {output.stat().st_size / 1000:.0f} kB: {output}")
+
+
+def _conclude(done: RunSummary, out: Path) -> None:
+    """Say what a run did, and what to do next."""
+    _note(
+        f"{done.answered} of {done.asked} problems are recorded, {done.new} of them by this run; "
+        f"{done.failed} failed. Largest memory of a worker: {done.memory_mb:.0f} MB."
+    )
+    if done.failed:
+        _note(f"The errors are in '{out / 'records.jsonl'}'; --retry runs these problems again.")
+    _note(f"Figures and tests: daace study report {out}")
 
 
 def _note(text: str) -> None:

@@ -10,20 +10,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from daace.explain.pictures.canvas import INK, QUIET, Plot
-from daace.study.statistics import cliques, compare_all, friedman
+from daace.study.statistics import ALPHA, cliques, compare_all, friedman
 
-#: Okabe and Ito's colours, told apart by everyone, by algorithm and then in turn.
+#: Okabe and Ito's colours, which everyone can tell apart; algorithms take them in turn.
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#8A8A8A", "#222222")
 MARKERS = "osD^vP*X"
-
-#: Level of significance.
-ALPHA = 0.05
 
 Palette = dict[str, tuple[str, str]]
 
 
 def palette(names: Sequence[str]) -> Palette:
-    """Return a colour and a marker for each name, by its place."""
+    """Return a colour and a marker for each name, by its position.
+
+    Args:
+        names: of the algorithms.
+    """
     return {
         name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(names)
     }
@@ -35,10 +36,10 @@ def box_plot(
     """Draw one box per algorithm: quartiles, and whiskers to the 5th and 95th percentile.
 
     Args:
-        scores: one column per algorithm; what was not found is missing.
+        scores: one column per algorithm; missing or infinite if nothing was found.
         label: of the axis.
-        log: logarithmic axis.
-        colours: of the algorithms; by their places when left out.
+        log: use a logarithmic axis.
+        colours: of the algorithms; by their positions when left out.
     """
     names = list(scores.columns)
     colours = colours or palette(names)
@@ -70,7 +71,7 @@ def line_plot(
         medians: index the setting, one column per algorithm.
         xlabel: name of the setting.
         ylabel: what is drawn.
-        colours: of the algorithms; by their places when left out.
+        colours: of the algorithms; by their positions when left out.
     """
     figure = Plot(figsize=(6.8, 3.8), layout="constrained")
     axes = figure.add_subplot()
@@ -95,7 +96,7 @@ def rank_diagram(scores: pd.DataFrame) -> Plot:
     test, pairs = friedman(scores), compare_all(scores)
     ranks = test.mean_ranks.sort_values()
     bars = (
-        [b for b in cliques(pairs) if len(b) > 1] if test.p_value < 0.05 else [tuple(ranks.index)]
+        [b for b in cliques(pairs) if len(b) > 1] if test.p_value < ALPHA else [tuple(ranks.index)]
     )
     count = len(ranks)
     left = list(ranks.index[: (count + 1) // 2])
@@ -128,7 +129,13 @@ def rank_diagram(scores: pd.DataFrame) -> Plot:
 
 
 def density_plot(records: Sequence[dict[str, Any]], *, measure: str, label: str) -> Plot:
-    """Draw a measure of each density table by table, as difference to the truth."""
+    """Draw a measure of each density for each table, as a difference from the truth.
+
+    Args:
+        records: the comparison of the densities, one record per table.
+        measure: entry of the record, 'nll' or 'squared_error'.
+        label: of the axis.
+    """
     tables = [record["table"] for record in records]
     names = [name for name in records[0][measure] if name != "truth"]
     figure = Plot(figsize=(6.8, 1.2 + 0.34 * len(tables)), layout="constrained")
@@ -145,7 +152,12 @@ def density_plot(records: Sequence[dict[str, Any]], *, measure: str, label: str)
 
 
 def found_plot(rates: pd.DataFrame, *, label: str) -> Plot:
-    """Draw a share per algorithm (rows) and setting (columns) as a table of colours."""
+    """Draw shares as a table of colours.
+
+    Args:
+        rates: one row per algorithm, one column per setting.
+        label: of the columns.
+    """
     figure = Plot(
         figsize=(2.6 + 0.75 * rates.shape[1], 1.3 + 0.36 * len(rates)), layout="constrained"
     )

@@ -1,4 +1,4 @@
-"""The record of a study: one line of JSON per problem, written once, by one writer."""
+"""The records of a study: one line of JSON per problem, written once, by one process."""
 
 from __future__ import annotations
 
@@ -11,32 +11,40 @@ from typing import Any, Self
 
 import pandas as pd
 
-from daace._files import lock, write_atomically
+from daace._files import write_atomically
+from daace._journal import Journal
 from daace.data.table import quote
 from daace.exceptions import InvalidInput
 from daace.explain.encoding import dump_json, load_json
 
 Record = dict[str, Any]
 
-#: How every record begins: 'key' or 'kind'.
-RECORD = b'{"k'
+#: How a record begins: with 'key' or 'kind'.
+BEGINS = '{"k'
+
+#: Entry of a record that may differ between two runs: times, host, memory.
+CIRCUMSTANCES = "run"
 
 #: Entries that only the full record has.
 BULKY = ("path", "versions")
 
 
 class RecordFile:
-    """Appends lines and brings each to the disk before the next; only one at a time may.
+    """The records of a run, in a journal that one process at a time may write.
 
-    A last line without its end was cut off by a crash: it is removed, and its problem solved
-    again. Any other line that cannot be read stays where it is, and a warning names it.
+    An incomplete last line is removed, and its problem solved again. Any other line that cannot be
+    read stays in the file, and a warning gives its number.
 
     Args:
-        path: of the file; made when it is not there.
+        path: the file; created if missing.
+
+    Attributes:
+        path: the file.
+        records: by their keys; of a key that occurs twice, the last.
 
     Raises:
-        InvalidInput: another run writes to it, or it holds something else.
-        OSError: it cannot be written.
+        InvalidInput: another run is writing to the file, or it holds something else.
+        OSError: the file cannot be written.
 
     Example:
         >>> with RecordFile("records.jsonl") as file:
@@ -47,57 +55,29 @@ class RecordFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        self._journal = Journal(self.path, begins=BEGINS, must="hold the records of a study")
         try:
-            lock(self._file, self.path)
-            data = self.path.read_bytes()
-            self._size = data.rfind(b"\n") + 1
-            self.records = parse_records(data[: self._size], name=str(self.path))
-            if not (self.records or data.startswith(RECORD) or RECORD.startswith(data)):
-                raise InvalidInput(
-                    f"'{self.path}' must hold the records of a study. It holds something else: "
-                    "move it away or choose another folder."
-                )
-            if self._size < len(data):
-                os.ftruncate(self._file, self._size)
+            self.records = parse_records(self._journal.lines(), name=str(self.path))
         except BaseException:
-            os.close(self._file)
+            self._journal.close()
             raise
 
     def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write records; all of each line, or nothing of it.
+        """Write records; each line completely or not at all.
+
+        Args:
+            records: each with a 'key'.
 
         Raises:
             OSError: the disk is full or gone; the file ends with the last complete record.
         """
-        lines = [(record, dump_json(record) + "\n") for record in records]
-        data = "".join(line for _, line in lines).encode("utf-8")
-        try:
-            written = 0
-            while written < len(data):
-                written += os.write(self._file, data[written:])
-            os.fsync(self._file)
-        except OSError as error:
-            self._cut()
-            raise OSError(
-                error.errno,
-                f"{os.strerror(error.errno or 0)}; {len(self.records)} records are safe, make room "
-                "and run the same command again",
-                os.fspath(self.path),
-            ) from None
-        self._size += len(data)
-        self.records |= {str(record["key"]): load_json(line) for record, line in lines}
-
-    def _cut(self) -> None:
-        """Remove what is beyond the last complete record, if the disk still lets us."""
-        try:
-            os.ftruncate(self._file, self._size)
-        except OSError:
-            return  # the next run does
+        lines = [(str(record["key"]), dump_json(record)) for record in records]
+        self._journal.append([line for _, line in lines])
+        self.records |= {key: load_json(line) for key, line in lines}
 
     def close(self) -> None:
-        """Let others write."""
-        os.close(self._file)
+        """Close the file, so that others can write to it."""
+        self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -106,11 +86,16 @@ class RecordFile:
         self.close()
 
 
-def parse_records(data: bytes, *, name: str) -> dict[str, Record]:
-    """Return records by key; of a key that stands twice, the last."""
+def parse_records(lines: Iterable[bytes], *, name: str) -> dict[str, Record]:
+    """Return records by key; of a key that occurs twice, the last.
+
+    Args:
+        lines: of JSON.
+        name: of the file, for the warning about lines that are not records.
+    """
     records: dict[str, Record] = {}
     broken = []
-    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             record = load_json(line.decode("utf-8"))
             records[str(record["key"])] = record
@@ -126,22 +111,28 @@ def parse_records(data: bytes, *, name: str) -> dict[str, Record]:
 
 
 def read_records(path: str | os.PathLike[str]) -> dict[str, Record]:
-    """Read the records of a run without writing; a line cut off at the end is ignored.
+    """Read the records of a run without writing; an incomplete last line is ignored.
+
+    Args:
+        path: the file.
 
     Raises:
-        InvalidInput: there are none.
+        InvalidInput: there is no such file.
     """
     file = Path(path)
     if not file.is_file():
         raise InvalidInput(f"'{file}' must hold the records of a study. There is no such file.")
-    data = file.read_bytes()
-    return parse_records(data[: data.rfind(b"\n") + 1], name=str(file))
+    return parse_records(file.read_bytes().split(b"\n")[:-1], name=str(file))
 
 
 def write_compact(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]]) -> None:
     """Write records without paths and versions, compressed; same records, same bytes.
 
-    What all records have in common is small beside the paths: 8,400 problems take about 1 MB.
+    Numbers keep 6 digits. 8,400 problems take about 1 MB.
+
+    Args:
+        path: the file.
+        records: each with a 'key', in any order.
     """
     lines = []
     for record in sorted(records, key=lambda r: str(r["key"])):
@@ -153,6 +144,9 @@ def write_compact(path: str | os.PathLike[str], records: Sequence[Mapping[str, A
 def read_compact(path: str | os.PathLike[str]) -> dict[str, Record]:
     """Read what `write_compact` wrote.
 
+    Args:
+        path: the file.
+
     Raises:
         InvalidInput: the file is something else.
     """
@@ -162,16 +156,20 @@ def read_compact(path: str | os.PathLike[str]) -> dict[str, Record]:
         raise InvalidInput(
             f"'{path}' must be a compact record, from 'daace study export'."
         ) from None
-    return parse_records(data, name=str(path))
+    return parse_records(data.split(b"\n")[:-1], name=str(path))
 
 
 def to_frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return one row per problem; times, host and memory become columns of their own."""
+    """Return one row per problem; times, host and memory become columns of their own.
+
+    Args:
+        records: of any kind; only those of problems become rows.
+    """
     rows = []
     for record in records:
         if record.get("kind") == "problem":
-            flat = {k: v for k, v in record.items() if k not in (*BULKY, "run")}
-            rows.append(flat | record.get("run", {}))
+            flat = {k: v for k, v in record.items() if k not in (*BULKY, CIRCUMSTANCES)}
+            rows.append(flat | record.get(CIRCUMSTANCES, {}))
     frame = pd.DataFrame(rows)
     for name in ("own_cost", "cost_nll", "cost_relative"):
         if name in frame:

@@ -1,4 +1,4 @@
-"""A study as one HTML page: what holds, what does not, and every figure; no scripts."""
+"""A study as one HTML page: what was found, how fast, every figure; no scripts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,30 @@ import numpy as np
 
 from daace._files import write_atomically
 from daace._progress import Bar
-from daace.explain.pages.page import PAGE, RESULTS_STYLE, STYLE, captioned, cards, table
-from daace.study.checks import ALPHA, by_table
-from daace.study.claims import Claim, check_claims
-from daace.study.gallery import MEASURES, draw_figures
-from daace.study.protocol import other_rows
-from daace.study.results import ALREADY_THERE, PROBLEM, Results, read_results
-from daace.study.statistics import adjust_pairwise, compare_two
+from daace.explain.pages.page import captioned, cards, page_of_results, table
+from daace.study.client import NO_CLIENT, StudyClient, TableFact
+from daace.study.contest import compare_by_table
+from daace.study.corrections import adjust_pairwise
+from daace.study.evaluation import PIECES
+from daace.study.figure_list import draw_figures, measures_of
+from daace.study.results import ALREADY_THERE, StudyResults, read_results
 
-CLASSES = {"holds": "holds", "does not hold": "contra"}
+#: Measures that are compared with one vote per table.
+BY_TABLE = ("cost_nll", "cost_relative", "l2", "path_sparsity", "seconds_with_graph")
 
 
-def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+def write_report(
+    records: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    client: StudyClient = NO_CLIENT,
+) -> Path:
     """Write `report.html`, and every figure as PNG and SVG beside it.
 
     Args:
         records: folder of a run, or a compact record.
-        folder: where to; made when it is not there.
+        folder: where to write; created if missing.
+        client: what this particular study adds to the page.
 
     Returns:
         The page.
@@ -37,8 +44,8 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
         InvalidInput: there are no records.
         OSError: the folder cannot be written.
     """
-    results = read_results(records)
-    results.problems  # noqa: B018  # says so if there are none
+    results = read_results(records, reference=client.reference)
+    results.problems  # noqa: B018  # raises if there are none
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     pictures = {}
@@ -50,23 +57,20 @@ def write_report(records: str | os.PathLike[str], folder: str | os.PathLike[str]
             pictures[name] = (text, svg)
             bar.advance(name)
     title = f"Study '{results.plan['study']}'"
-    claims = check_claims(results)
-    like_the_paper = any(claim.tested for claim in claims)
     body = [
         f"<h1>{escape(title)}</h1>",
-        _summary(results),
-        *([_differences(results), _claims(claims, results)] if like_the_paper else []),
+        _summary(results, client.facts),
+        *client.write_sections(results),
         _rates(results),
         _pictures(pictures),
-        _table_level(results),
+        _by_table(results),
         _failures(results),
     ]
-    page = PAGE.format(title=escape(title), style=STYLE + RESULTS_STYLE, body="\n".join(body))
-    write_atomically(place / "report.html", page)
+    write_atomically(place / "report.html", page_of_results(title, body))
     return place / "report.html"
 
 
-def _summary(results: Results) -> str:
+def _summary(results: StudyResults, facts: Sequence[TableFact]) -> str:
     frame = results.problems
     versions = {r["versions"].get("code") for r in results.records if "versions" in r}
     known = [("Tables", frame["table"].nunique()), ("Records", len(frame))]
@@ -76,107 +80,27 @@ def _summary(results: Results) -> str:
     hosts, memory = frame["host"].nunique(), frame["memory_mb"].max()
     note = (
         f"Paths are planned on the {results.plan['scale']} scale and judged by the ground truth "
-        f"with the midpoint rule, 19 pieces per segment. {hosts} host(s), at most {memory:.0f} MB "
-        "per worker."
+        f"with the midpoint rule, {PIECES} pieces per segment. {hosts} host(s), at most "
+        f"{memory:.0f} MB per worker."
     )
     if len(versions) > 1:
         note += f" The records come from {len(versions)} different states of the code."
+    shown = [fact for fact in facts if any(fact.name in r for r in results.densities)]
     rows = [
         (
-            r["table"], str(r["features"]), f"{r['rows']:,}", _p_value(r["normality"]),
+            r["table"], str(r["features"]), f"{r['rows']:,}",
+            *("" if r.get(fact.name) is None else fact.show(r[fact.name]) for fact in shown),
             f"{r['log_prob'][0]:.2f} ± {r['log_prob'][1]:.2f}",
             f"{r['posterior'][0]:.3f} ± {r['posterior'][1]:.3f}",
         )
         for r in results.densities
     ]  # fmt: skip
-    head = ("table", "features", "rows", "p of normality", "log p", "p(true class | x)")
+    labels = (fact.label for fact in shown)
+    head = ("table", "features", "rows", *labels, "log p", "p(true class | x)")
     return f'{cards(known)}<p class="note">{escape(note)}</p>{table(head, rows)}'
 
 
-def _differences(results: Results) -> str:
-    sentences = list(results.plan.get("differences", []))
-    sentences += other_rows({r["table"]: r["rows"] for r in results.densities})
-    if not sentences:
-        return ""
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f"<h2>Where this study differs from the paper's</h2><ul>{items}</ul>"
-
-
-def _claims(claims: Sequence[Claim], results: Results) -> str:
-    shown = [claim for claim in claims if claim.tested]
-    outcome = "; ".join(f"({claim.letter}) {claim.outcome}" for claim in shown)
-    parts = [
-        "<h2>The paper's claims</h2>",
-        f"<p>In one line: {outcome}.</p>",
-        f'<p class="note">Level {ALPHA}. All algorithms are ranked on each problem; Friedman\'s '
-        "test and Bergmann and Hommel's correction of all pairs decide (p is the larger of the two "
-        "p-values). Wilcoxon's signed ranks compare the two algorithms alone, and decide only "
-        "where two sets of results are compared: in (h), and for converged integrals. Medians are "
-        "standardised over the algorithms of each problem. The lead by table is the share of "
-        "problems won minus lost, one vote per table, with a 95% interval. A part with a * is "
-        "ours, not the paper's, and is not counted.</p>",
-        _already_there(claims, results),
-    ]
-    for claim in shown:
-        rows = [
-            f"<tr><td>{escape(c.what)}{'' if c.of_paper else ' *'}</td><td>{escape(c.ours)}</td>"
-            f"<td>{escape(c.wilcoxon)}</td><td>{escape(c.by_table)}</td>"
-            f"<td>{_verdict(c.verdict)}</td></tr>"
-            for c in claim.checks
-        ]
-        parts.append(
-            f"<h3>({claim.letter}) {escape(claim.text)} {_outcome(claim)}</h3>"
-            '<table class="words"><thead><tr><th>part</th><th>ranks of all</th><th>the two alone'
-            f"</th><th>by table</th><th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        )
-    return "\n".join(parts)
-
-
-def _already_there(claims: Sequence[Claim], results: Results) -> str:
-    """Say how many starts need no change, and what the claims are without them."""
-    there, frame = results.already_there, results.problems
-    if there.empty:
-        return ""
-    compared = frame[frame["algorithm"].isin(results.compared)]
-    every = len(compared[PROBLEM].drop_duplicates())
-    text = (
-        f"On {len(there)} of {every} problems the start is already there: it meets the goal under "
-        "the density of at least one algorithm, whose path then has no length and costs nothing. "
-        "The target is the class that was not drawn with the start; the paper's is determined "
-        "automatically."
-    )
-    if len(there) < every:
-        others = {
-            (claim.letter, check.what): check.verdict
-            for claim in check_claims(results.without(there))
-            for check in claim.checks
-        }
-        turned = [
-            f"({claim.letter}) {check.what} ({others[claim.letter, check.what]})"
-            for claim in claims
-            for check in claim.tested
-            if others[claim.letter, check.what] != check.verdict
-        ]
-        text += " Without these problems " + (
-            f"the verdict is another on: {'; '.join(turned)}." if turned else "no verdict changes."
-        )
-    return f'<p class="note">{escape(text)}</p>'
-
-
-def _outcome(claim: Claim) -> str:
-    kind = {len(claim.tested): "holds", 0: "contra"}.get(claim.holding, "open")
-    return f'<span class="{kind}">{claim.outcome}</span>'
-
-
-def _p_value(value: float) -> str:
-    return f"{value:.1g}" if value > 0 else "below 1e-300"
-
-
-def _verdict(verdict: str) -> str:
-    return f'<span class="{CLASSES.get(verdict, "open")}">{verdict}</span>'
-
-
-def _rates(results: Results) -> str:
+def _rates(results: StudyResults) -> str:
     rows = []
     groups = {str(name): mine for name, mine in results.problems.groupby("algorithm")}
     for name in [*results.compared, *sorted(set(groups) - set(results.compared))]:
@@ -210,7 +134,7 @@ def _rates(results: Results) -> str:
 
 
 def _pictures(pictures: dict[str, tuple[str, bytes]]) -> str:
-    """Return the figures, two in a row; that of found rates is as wide as the page."""
+    """Return the figures, two in a row; the found rates take the width of the page."""
     parts = [
         f"{'<div class=wide>' if name == 'found' else '<div>'}{captioned(*shown)}</div>"
         for name, shown in pictures.items()
@@ -218,7 +142,7 @@ def _pictures(pictures: dict[str, tuple[str, bytes]]) -> str:
     return f'<h2>Figures</h2><div class="gallery">{"".join(parts)}</div>'
 
 
-def _table_level(results: Results) -> str:
+def _by_table(results: StudyResults) -> str:
     """Compare all pairs with one vote per table, corrected by Holm."""
     parts = [
         "<h2>One vote per table</h2>",
@@ -227,15 +151,13 @@ def _table_level(results: Results) -> str:
         "matched-pairs rank-biserial correlation (negative when the first is lower); p by "
         "Wilcoxon, corrected by Holm.</p>",
     ]
-    for measure in ("cost_nll", "cost_relative", "l2", "path_sparsity", "seconds_with_graph"):
+    titles = measures_of(results)
+    for measure in BY_TABLE:
         scores = results.scores(measure)
         if scores.shape[1] < 2 or scores.empty:
             continue
         pairs = list(combinations(scores.columns, 2))
-        tests = []
-        for a, b in pairs:
-            votes = by_table(scores, a, b)
-            tests.append(compare_two((-votes).tolist(), [0.0] * len(votes)))
+        tests = [compare_by_table(scores, a, b)[0] for a, b in pairs]
         adjusted = adjust_pairwise(
             [test.p_value for test in tests], scores.shape[1], correction="holm"
         )
@@ -252,13 +174,13 @@ def _table_level(results: Results) -> str:
         head = ("pair", "lead", "95% interval", "effect", "p")
         count = scores.index.get_level_values("table").nunique()
         parts.append(
-            f"<details><summary>{escape(MEASURES[measure][0])}, N = {count} tables</summary>"
+            f"<details><summary>{escape(titles[measure][0])}, N = {count} tables</summary>"
             f"{table(head, rows)}</details>"
         )
     return "\n".join(parts)
 
 
-def _failures(results: Results) -> str:
+def _failures(results: StudyResults) -> str:
     frame = results.problems
     if "error" not in frame or not frame["error"].notna().any():
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import pandas as pd
 
 from daace.exceptions import InvalidInput
 from daace.explain import metrics
-from daace.explain.encoding import load_json
 from daace.planners.base import Status
+from daace.study.plan_file import planned_keys, read_plan
 from daace.study.records import (
     Record,
     read_compact,
@@ -24,11 +24,11 @@ from daace.study.records import (
     write_compact,
 )
 
-#: What makes a problem, whoever solves it.
-PROBLEM = ["table", "instance", "penalty", "plausibility", "certainty"]
+#: File of the records in the folder of a run.
+RECORDS = "records.jsonl"
 
-#: Whose counterfactual the others are measured against, as in the paper.
-REFERENCE, TO_REFERENCE = "FACE GT", "to_face_gt"
+#: What identifies a problem, whatever solves it.
+PROBLEM = ["table", "instance", "penalty", "plausibility", "certainty"]
 
 #: Status of an answer whose start needs no change.
 ALREADY_THERE = str(Status.ALREADY_THERE)
@@ -36,21 +36,36 @@ ALREADY_THERE = str(Status.ALREADY_THERE)
 PLAN_KEY = "plan"
 
 
+@dataclass(frozen=True)
+class Reference:
+    """An algorithm whose counterfactuals the others are measured against.
+
+    Attributes:
+        algorithm: its name.
+        measure: column of the distance (L2, model space) between the two counterfactuals.
+    """
+
+    algorithm: str
+    measure: str
+
+
 @dataclass(frozen=True, eq=False)
-class Results:
+class StudyResults:
     """Records of one study.
 
     Attributes:
         plan: name of the study, algorithms that are compared, families of those with each vertex.
         records: of problems and densities, those of the plan only.
+        reference: algorithm that the others are measured against, if there is one.
     """
 
     plan: Mapping[str, Any]
     records: tuple[Record, ...]
+    reference: Reference | None = None
 
     @cached_property
     def problems(self) -> pd.DataFrame:
-        """One row per problem and algorithm that was tried; failures are rows without measures."""
+        """One row per trial; those that failed have no measures."""
         frame = to_frame(self.records)
         if frame.empty:
             raise InvalidInput("The study must have records. It has none: run it first.")
@@ -67,29 +82,30 @@ class Results:
         found = [record for record in self.records if record.get("kind") == "densities"]
         return sorted(found, key=lambda record: order.get(record["table"], len(order)))
 
-    @property
+    @cached_property
     def compared(self) -> list[str]:
-        """The algorithms that answer every problem, in the order of the study."""
+        """The algorithms that were given every problem, in the order of the study."""
         there = set(self.problems["algorithm"])
         return [name for name in self.plan["compared"] if name in there]
 
     def scores(self, measure: str, where: pd.Series | None = None) -> pd.DataFrame:
         """Return a measure with one row per problem and one column per compared algorithm.
 
-        Not found is infinite. Problems that some algorithm has not been asked yet, or that have
-        no such measure, are left out; so is FACE GT where the distance to its own counterfactual
-        is measured.
+        If nothing was found, the score is infinite. Problems that some algorithm has not been given
+        yet, or that have no such measure, are left out; so is the reference where the distance to
+        its own counterfactual is measured.
 
         Args:
             measure: a column of `problems`.
             where: mask over `problems`; all when left out.
         """
+        own = self.reference is not None and measure == self.reference.measure
+        names = [n for n in self.compared if not (own and n == self.reference.algorithm)]  # type: ignore[union-attr]
         frame = self.problems if where is None else self.problems[where]
         frame = frame[frame["algorithm"].isin(self.compared)]
-        found = frame["found"].astype(bool)
-        values = frame[measure].astype(float).where(found, np.inf)
-        wide = frame.assign(score=values).pivot(index=PROBLEM, columns="algorithm", values="score")
-        names = [n for n in self.compared if n != REFERENCE or measure != TO_REFERENCE]
+        values = frame.get(measure, pd.Series(np.nan, index=frame.index)).astype(float)
+        scores = values.where(frame["found"].astype(bool), np.inf)
+        wide = frame.assign(score=scores).pivot(index=PROBLEM, columns="algorithm", values="score")
         return wide.reindex(columns=names).dropna()
 
     @cached_property
@@ -99,8 +115,12 @@ class Results:
         there = frame["algorithm"].isin(self.compared) & (frame["status"] == ALREADY_THERE)
         return pd.MultiIndex.from_frame(frame.loc[there, PROBLEM].drop_duplicates())
 
-    def without(self, problems: pd.MultiIndex) -> Results:
-        """Return the results without some problems."""
+    def without(self, problems: pd.MultiIndex) -> StudyResults:
+        """Return the results without some problems.
+
+        Args:
+            problems: with the levels of `PROBLEM`.
+        """
         left_out = set(problems)
         kept = [
             record
@@ -108,16 +128,27 @@ class Results:
             if record.get("kind") != "problem"
             or tuple(record[name] for name in PROBLEM) not in left_out
         ]
-        return Results(self.plan, tuple(kept))
+        return replace(self, records=tuple(kept))
 
     def write_compact(self, path: str | os.PathLike[str]) -> None:
-        """Write everything a report needs into one file."""
+        """Write everything that a report needs into one file.
+
+        Args:
+            path: the file.
+        """
         plan = {name: value for name, value in self.plan.items() if name != "questions"}
         write_compact(path, [{"key": PLAN_KEY, **plan}, *self.records])
 
 
-def read_results(path: str | os.PathLike[str]) -> Results:
-    """Read the folder of a run, or a compact record.
+def read_results(
+    path: str | os.PathLike[str], *, reference: Reference | None = None
+) -> StudyResults:
+    """Read the results of a study.
+
+    Args:
+        path: the folder of a run, or a compact record.
+        reference: algorithm that the others are measured against; a compact record has the
+            distances already.
 
     Raises:
         InvalidInput: there are no records.
@@ -128,27 +159,21 @@ def read_results(path: str | os.PathLike[str]) -> Results:
         if PLAN_KEY not in kept:
             raise InvalidInput(f"'{path}' must be a compact record, from 'daace study export'.")
         plan = kept.pop(PLAN_KEY)
-        return Results(plan, tuple(kept.values()))
-    records = read_records(place / "records.jsonl")
-    try:
-        plan = load_json((place / "plan.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InvalidInput(
-            f"'{place / 'plan.json'}' must say which records belong to the study. It is missing or "
-            "damaged: 'daace study run' writes it again."
-        ) from None
-    asked = [key for keys in plan["questions"].values() for key in keys]
-    wanted = [*plan["densities"].values(), *asked]
-    there = [records[key] for key in wanted if key in records]
-    return Results(plan, tuple(_measure_to_reference(there)))
+        return StudyResults(plan, tuple(kept.values()), reference)
+    records = read_records(place / RECORDS)
+    plan = read_plan(place)
+    there = [records[key] for key in planned_keys(plan) if key in records]
+    if reference is not None:
+        there = _measure_to(reference, there)
+    return StudyResults(plan, tuple(there), reference)
 
 
-def _measure_to_reference(records: list[Record]) -> list[Record]:
-    """Add the distance between each counterfactual and that of FACE GT for the same problem."""
+def _measure_to(reference: Reference, records: list[Record]) -> list[Record]:
+    """Add the distance between each counterfactual and the reference's for the same problem."""
     ends = {
         tuple(record[name] for name in PROBLEM): np.array(record["path"][-1])
         for record in records
-        if record.get("algorithm") == REFERENCE and record["found"]
+        if record.get("algorithm") == reference.algorithm and record["found"]
     }
     measured = []
     for record in records:
@@ -156,5 +181,5 @@ def _measure_to_reference(records: list[Record]) -> list[Record]:
         if record.get("kind") == "problem" and record["found"]:
             end = ends.get(tuple(record[name] for name in PROBLEM))
         away = None if end is None else metrics.distance(np.array(record["path"][-1]), end)
-        measured.append(record | {TO_REFERENCE: away})
+        measured.append(record | {reference.measure: away})
     return measured

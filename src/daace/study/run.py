@@ -1,4 +1,4 @@
-"""Run a study: what is recorded is never done again, whatever happened on the way."""
+"""Runs a study: a trial with a record is not repeated, however an earlier run ended."""
 
 from __future__ import annotations
 
@@ -6,38 +6,42 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from daace._files import remove_abandoned, write_atomically
+from daace._files import remove_abandoned
 from daace._progress import Bar
 from daace._workers import Crew, WorkerDied, Workers
 from daace.data.table import quote
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json, load_json
 from daace.planners.face import Face
-from daace.study.answers import Job, Record, do, failed
-from daace.study.bench import Bench
 from daace.study.cache import Cache
-from daace.study.problems import Keys, Question, describe_question, fingerprint
-from daace.study.protocol import differences
-from daace.study.records import RecordFile
-from daace.study.spec import TRUTH, StudySpec
+from daace.study.client import NO_CLIENT, StudyClient
+from daace.study.plan_file import write_plan
+from daace.study.records import Record, RecordFile
+from daace.study.results import RECORDS
+from daace.study.spec import StudySpec
+from daace.study.tables import fingerprint
+from daace.study.trials import TableKeys, Trial
+from daace.study.worker import Job, Task, describe_failure, do
 
-#: Questions that a worker answers in one go: what a crash costs at most, per worker.
+#: Trials that a worker runs in one go: what a crash costs at most, per worker.
 CHUNK = 8
 
-RECORDS, PLAN, CACHE = "records.jsonl", "plan.json", "cache"
+#: Folder of the cache in the folder of a run.
+CACHE = "cache"
+
+#: The trials of each table.
+Trials = dict[TableKeys, list[Trial]]
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """What a run did.
 
     Attributes:
-        asked: questions of the study, or of the tables that were chosen.
-        answered: of these, how many have an answer now.
+        asked: trials of the study, or of the tables that were chosen.
+        answered: of these, how many have a record now.
         failed: of these, how many ended in an error.
-        new: how many this run answered.
+        new: how many were recorded by this run.
         memory_mb: largest memory that a worker held.
     """
 
@@ -56,20 +60,22 @@ def run_study(
     resume: bool = True,
     retry: bool = False,
     tables: Sequence[str] = (),
+    client: StudyClient = NO_CLIENT,
     progress: bool = False,
-) -> Summary:
-    """Ask every question that has no record yet.
+) -> RunSummary:
+    """Run every trial that has no record yet.
 
     The folder `out` holds the records (`records.jsonl`), the keys of the current study
     (`plan.json`) and the cache, which must be visible to all workers.
 
     Args:
         spec: the study.
-        out: the folder; made when it is not there.
-        workers: who does the work; this process when left out.
-        resume: go on where an earlier run stopped; otherwise its records are set aside.
-        retry: ask the questions again that ended in an error.
+        out: the folder; created if missing.
+        workers: which processes do the work; this one when left out.
+        resume: continue where an earlier run stopped; otherwise its records are set aside.
+        retry: run the trials again that ended in an error.
         tables: only these; all when empty.
+        client: what this particular study adds to the records and the plan.
         progress: show a bar on stderr, or a line a minute in a log.
 
     Raises:
@@ -84,17 +90,18 @@ def run_study(
     with RecordFile(folder / RECORDS) as file:
         cache = Cache(folder / CACHE)
         remove_abandoned(cache.folder)
+        chosen = _chosen(spec, tables)
         every = [
-            Keys(spec, table, fingerprint(table, spec.seed))
+            TableKeys(spec, table, fingerprint(table, spec.seed))
             for table in spec.tables
-            if table.name in _chosen(spec, tables)
+            if table.name in chosen
         ]
-        asked = {keys: list(keys.questions()) for keys in every}
-        _write_plan(folder, spec, every, asked)
+        trials = {keys: list(keys.trials()) for keys in every}
+        write_plan(folder, spec, trials, client.note_plan)
         with workers.ready() as crew:
-            run = _Run(spec, file, cache, crew, retry, progress)
-            run.everything(asked)
-        return _summary(asked, file, run.new)
+            run = _Run(spec, file, cache, crew, client, retry=retry, progress=progress)
+            run.everything(trials)
+        return _summary(trials, file, run.new)
 
 
 def _chosen(spec: StudySpec, tables: Sequence[str]) -> list[str]:
@@ -102,7 +109,7 @@ def _chosen(spec: StudySpec, tables: Sequence[str]) -> list[str]:
     unknown = [name for name in tables if name not in names]
     if unknown:
         raise InvalidInput(
-            f"'tables' must be among {quote(names, limit=20)}. Got {quote(unknown)}."
+            argument="tables", expected=f"be among {quote(names, limit=20)}", got=quote(unknown)
         )
     return list(tables) or names
 
@@ -116,70 +123,83 @@ class _Run:
         file: RecordFile,
         cache: Cache,
         crew: Crew,
+        client: StudyClient,
+        *,
         retry: bool,
         progress: bool,
     ) -> None:
-        self.spec, self.file, self.cache, self.crew = spec, file, cache, crew
+        self.spec, self.file, self.cache, self.crew, self.client = spec, file, cache, crew, client
         self.retry, self.progress = retry, progress
-        self.broken: dict[tuple[Keys, str, str], str] = {}
+        self.broken: dict[tuple[TableKeys, str, str], str] = {}
         self.new = 0
 
-    def everything(self, asked: dict[Keys, list[Question]]) -> None:
-        """Make what is missing, stage by stage, then answer the questions."""
-        open_questions = {keys: [q for q in qs if self._is_open(q)] for keys, qs in asked.items()}
-        busy = {keys: questions for keys, questions in open_questions.items() if questions}
-        self._make("Ground truths", [self._job(k, "setting") for k in busy])
+    def everything(self, trials: Trials) -> None:
+        """Make what is missing, stage by stage, then run the trials."""
+        waiting = {keys: [t for t in mine if self._waits(t)] for keys, mine in trials.items()}
+        busy = {keys: mine for keys, mine in waiting.items() if mine}
+        self._make("Ground truths", [self._job(k, "sample") for k in busy])
         names = [density.name for density in self.spec.densities]
         self._make("Densities", [self._job(k, "density", n) for k in busy for n in names])
         graphs = [
             self._job(k, "graph", a.name)
-            for k, questions in busy.items()
+            for k, mine in busy.items()
             for a in self.spec.algorithms
-            if issubclass(a.planner_class(), Face) and a.name in {q.algorithm for q in questions}
+            if issubclass(a.planner_class(), Face) and a.name in {t.algorithm for t in mine}
         ]
         self._make("Graphs", graphs)
-        self._compare(asked)
-        self._answer(busy)
+        self._compare(trials)
+        self._run_trials(busy)
 
-    def _is_open(self, question: Question) -> bool:
-        record = self.file.records.get(question.key)
+    def _waits(self, trial: Trial) -> bool:
+        record = self.file.records.get(trial.key)
         return record is None or (self.retry and record.get("status") == "failed")
 
     def _job(
-        self, keys: Keys, task: str, name: str = "", questions: tuple[Question, ...] = ()
+        self, keys: TableKeys, task: Task, name: str = "", trials: tuple[Trial, ...] = ()
     ) -> Job:
-        return Job(keys, str(self.cache.folder.resolve()), task, name, questions)
+        return Job(
+            keys=keys,
+            folder=str(self.cache.folder.resolve()),
+            task=task,
+            name=name,
+            trials=trials,
+            facts=self.client.facts if task == "comparison" else (),
+        )
 
     def _make(self, what: str, jobs: list[Job]) -> None:
         """Do jobs whose result goes to the cache; remember which ones failed, and why."""
-        jobs = [job for job in jobs if not self._made(job) and not self._why_not(job)]
+        jobs = [
+            job
+            for job in jobs
+            if not self._is_made(job)
+            and not self._obstacle(job.keys, job.name if job.task == "graph" else "")
+        ]
         with Bar(what, len(jobs), shown=self.progress and bool(jobs)) as bar:
             for job, records in self._done(jobs):
                 for record in records:
                     self.broken[(job.keys, job.task, job.name)] = record["error"]
                 bar.advance(f"{job.keys.table.name} {job.name}")
 
-    def _made(self, job: Job) -> bool:
+    def _is_made(self, job: Job) -> bool:
         keys = job.keys
-        if job.task == "setting":
-            return self.cache.has(keys.setting, "json")
+        if job.task == "sample":
+            return self.cache.has(keys.sample, "json")
         if job.task == "density":
             return self.cache.has(keys.density(job.name), "daace")
-        bench = Bench(keys, self.cache)
-        return self.cache.has(bench.graph_key(self.spec.algorithm(job.name)), "graph")
+        return self.cache.has(keys.graph(self.spec.algorithm(job.name)), "graph")
 
-    def _why_not(self, job: Job, algorithm: str = "") -> str:
-        """Return why a job, or an algorithm, cannot be done; nothing if it can."""
-        needed = [("setting", ""), ("density", job.name)]
-        name = algorithm or (job.name if job.task == "graph" else "")
-        if name:
-            needed += [("graph", name), ("density", self.spec.algorithm(name).density)]
-        return next((self.broken[k] for n in needed if (k := (job.keys, *n)) in self.broken), "")
+    def _obstacle(self, keys: TableKeys, algorithm: str = "") -> str:
+        """Return why nothing can be made for a table or an algorithm; empty if it can."""
+        needed = [("sample", "")]
+        if algorithm:
+            density = self.spec.algorithm(algorithm).density
+            needed += [("graph", algorithm), ("density", density)]
+        return next((self.broken[k] for n in needed if (k := (keys, *n)) in self.broken), "")
 
-    def _compare(self, asked: dict[Keys, list[Question]]) -> None:
+    def _compare(self, trials: Trials) -> None:
         jobs = [
             self._job(keys, "comparison")
-            for keys in asked
+            for keys in trials
             if keys.comparison() not in self.file.records
             and not any(broken[0] == keys for broken in self.broken)
         ]
@@ -188,18 +208,18 @@ class _Run:
                 self.file.append(r for r in records if "key" in r)
                 bar.advance(job.keys.table.name)
 
-    def _answer(self, busy: dict[Keys, list[Question]]) -> None:
+    def _run_trials(self, busy: Trials) -> None:
         jobs = []
-        for keys, questions in busy.items():
+        for keys, trials in busy.items():
             for algorithm in self.spec.algorithms:
-                mine = [q for q in questions if q.algorithm == algorithm.name]
-                why_not = self._why_not(self._job(keys, ""), algorithm.name)
-                if why_not:
-                    self._write([describe_question(q) | failed(why_not) for q in mine])
+                mine = [t for t in trials if t.algorithm == algorithm.name]
+                obstacle = self._obstacle(keys, algorithm.name)
+                if obstacle:
+                    self._write([t.describe() | describe_failure(obstacle) for t in mine])
                     continue
                 chunks = [tuple(mine[i : i + CHUNK]) for i in range(0, len(mine), CHUNK)]
-                jobs += [self._job(keys, "questions", "", chunk) for chunk in chunks]
-        total = sum(len(questions) for questions in busy.values())
+                jobs += [self._job(keys, "trials", "", chunk) for chunk in chunks]
+        total = sum(len(trials) for trials in busy.values())
         shown = self.progress and total > 0
         with Bar("Planning", total, done=self.new, shown=shown) as bar:
             for job, records in self._done(jobs):
@@ -211,7 +231,7 @@ class _Run:
         self.new += len(records)
 
     def _done(self, jobs: list[Job]) -> Iterator[tuple[Job, list[Record]]]:
-        """Yield jobs with their records; a worker that dies takes no other work with it."""
+        """Yield jobs with their records; if a worker dies, no other work is lost."""
         waiting = dict(enumerate(jobs))
         while waiting:
             numbers = list(waiting)
@@ -226,49 +246,27 @@ class _Run:
                     yield job, self._carefully(job)
 
     def _carefully(self, job: Job) -> list[Record]:
-        """Do a job one question at a time, each by a worker of its own."""
-        if job.task != "questions":
+        """Do a job one trial at a time, each by a worker of its own."""
+        if job.task != "trials":
             return self._survive(job, {})
-        parts = [self._job(job.keys, job.task, "", (question,)) for question in job.questions]
         return [
             record
-            for part in parts
-            for record in self._survive(part, describe_question(part.questions[0]))
+            for trial in job.trials
+            for record in self._survive(
+                self._job(job.keys, job.task, "", (trial,)), trial.describe()
+            )
         ]
 
-    def _survive(self, job: Job, about: dict[str, Any]) -> list[Record]:
+    def _survive(self, job: Job, about: Record) -> list[Record]:
         try:
             return self.crew.alone(do, job)
         except WorkerDied:
-            return [about | failed("WorkerDied: its worker was killed, or ran out of memory.")]
-
-
-def _write_plan(
-    folder: Path, spec: StudySpec, every: Sequence[Keys], asked: dict[Keys, list[Question]]
-) -> None:
-    """Write which records belong to the study as it is now, and how it is called."""
-    plan: dict[str, Any] = {
-        "study": spec.name,
-        "compared": spec.compared,
-        "families": {a.name: [a.family, a.vertices] for a in spec.algorithms if a.family},
-        "instances": spec.instances,
-        "differences": differences(spec, [keys.table.name for keys in every]),
-        "scale": spec.scale,
-        "truth": TRUTH,
-        "densities": {keys.table.name: keys.comparison() for keys in every},
-        "questions": {keys.table.name: [q.key for q in asked[keys]] for keys in every},
-    }
-    others = [t.name for t in spec.tables if t.name not in plan["questions"]]
-    if others and (folder / PLAN).exists():  # what earlier runs asked about other tables
-        earlier = load_json((folder / PLAN).read_text(encoding="utf-8"))
-        for part in ("densities", "questions"):
-            plan[part] |= {name: earlier[part][name] for name in others if name in earlier[part]}
-        plan["differences"] = differences(spec, list(plan["questions"]))
-    write_atomically(folder / PLAN, dump_json(plan))
+            why = "WorkerDied: its worker was killed, or ran out of memory."
+            return [about | describe_failure(why)]
 
 
 def _set_aside(folder: Path) -> None:
-    """Rename the records of an earlier run, unless it still goes on: nothing is deleted."""
+    """Rename the records of an earlier run, unless it is still writing; nothing is deleted."""
     old = folder / RECORDS
     if old.exists():
         with RecordFile(old):
@@ -278,11 +276,11 @@ def _set_aside(folder: Path) -> None:
             old.rename(kept)
 
 
-def _summary(asked: dict[Keys, list[Question]], file: RecordFile, new: int) -> Summary:
-    keys = [q.key for questions in asked.values() for q in questions]
+def _summary(trials: Trials, file: RecordFile, new: int) -> RunSummary:
+    keys = [trial.key for mine in trials.values() for trial in mine]
     records = [file.records[key] for key in keys if key in file.records]
     memory = [float(r["run"]["memory_mb"]) for r in records]
-    return Summary(
+    return RunSummary(
         asked=len(keys),
         answered=len(records),
         failed=sum(r["status"] == "failed" for r in records),

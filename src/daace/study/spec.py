@@ -1,4 +1,4 @@
-"""What a study is: tables, densities, algorithms and the questions they are asked."""
+"""What a study is: tables, densities, algorithms, and the grid of problems they are given."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from daace.explain.encoding import dump_json
 from daace.explain.registry import density_class
 from daace.planners.base import Planner
 
-#: The density that every path is judged by.
+#: Name of the density that every path is evaluated under.
 TRUTH = "truth"
 
-#: Known mixtures by name; 'random' is drawn from the seed.
+#: Mixtures with a known density, by name; 'random' is drawn from the seed.
 MIXTURES = {"moons": moons, "rings": rings, "random": None}
 
+#: Planners by the names that files use. A path is part of the keys of the records, and so of the
+#: seeds: if it changes, old records are not found again and new ones have other numbers.
 PLANNERS = {
     "PathOptimizer": "daace.planners.optimizer:PathOptimizer",
     "NSGA2": "daace.planners.nsga2:NSGA2",
@@ -36,7 +38,14 @@ Settings = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
-    """One table: a named one, perhaps reduced to two classes, or a known mixture."""
+    """One table: a named one, perhaps reduced to two classes, or a known mixture.
+
+    Attributes:
+        name: of the table, or what a mixture is called in the records.
+        classes: the two that are kept; all when empty.
+        mixture: one of `MIXTURES`; empty for a named table.
+        features: of a random mixture.
+    """
 
     name: str
     classes: tuple[str, ...] = ()
@@ -46,7 +55,14 @@ class TableSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class DensitySpec:
-    """How a density is learned; with `preset`, by the paper's settings for the table."""
+    """How a density is learned.
+
+    Attributes:
+        name: by which algorithms refer to it.
+        kind: such as 'kde', see `daace.explain.registry`.
+        preset: start from the settings that the density has for the table.
+        settings: of its constructor.
+    """
 
     name: str
     kind: str
@@ -54,7 +70,11 @@ class DensitySpec:
     settings: Settings = ()
 
     def make(self, table: str) -> ConditionalDensity:
-        """Return the density, not yet fitted."""
+        """Return the density, not yet fitted.
+
+        Args:
+            table: name of the table, for its preset.
+        """
         maker: Any = density_class(self.kind)
         given = dict(self.settings)
         return maker.preset(table, **given) if self.preset else maker(**given)  # type: ignore[no-any-return]
@@ -62,7 +82,15 @@ class DensitySpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Subset:
-    """The part of the problems that an algorithm is asked; None stands for all."""
+    """The part of the problems that an algorithm is given; None stands for all.
+
+    Attributes:
+        tables: by name.
+        penalties: some of the study's.
+        plausibility: some of the study's.
+        certainty: some of the study's.
+        instances: how many, the first ones.
+    """
 
     tables: tuple[str, ...] | None = None
     penalties: tuple[float, ...] | None = None
@@ -76,13 +104,16 @@ class AlgorithmSpec:
     """A planner on a density.
 
     Attributes:
+        name: of the algorithm.
         planner: `module:Class`.
-        density: name of the density that it plans on and checks the goal with.
-        rows: which rows a planner that asks for `rows` gets: 'all', or those of the 'target'.
+        density: name of the density on which it plans and checks the goal.
+        rows: which rows a planner with an argument `rows` gets: 'all', or those of the 'target'.
         settings: of the planner.
-        only: on which problems; where it is given, the algorithm stands beside the comparison.
-        family, vertices: of an algorithm that was made by `each_vertex`.
-        folder: of the study, where Python looks for a planner besides.
+        only: the problems that it is given; an algorithm with a subset is not compared with the
+            others.
+        family: name of the algorithm in the file, if `each_vertex` made several of it.
+        vertices: of an algorithm that `each_vertex` made.
+        folder: of the study, where Python also looks for the planner.
     """
 
     name: str
@@ -108,26 +139,38 @@ class AlgorithmSpec:
             found: Any = getattr(import_module(module), name)
         except (ImportError, AttributeError) as error:
             raise InvalidInput(
-                f"'planner' must be one of {quote(PLANNERS)}, or 'module:Class' that Python can "
-                f"import. Got '{self.planner}' ({error})."
+                argument="planner",
+                expected=f"be one of {quote(PLANNERS)}, or 'module:Class' that Python can import",
+                got=f"'{self.planner}' ({error})",
             ) from None
         if not (isinstance(found, type) and issubclass(found, Planner)):
             raise InvalidInput(
-                f"'planner' must be a class that stands on daace.Planner. '{self.planner}' is not."
+                argument="planner",
+                expected="be a subclass of daace.Planner",
+                got=f"'{self.planner}'",
             )
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudySpec:
-    """A study, as its TOML file says it.
+    """A study, as its TOML file describes it.
 
     Attributes:
+        name: of the study.
+        seed: of all random numbers.
+        instances: starts per table.
+        penalties: exponents of the local cost.
         plausibility: m of the thresholds alpha = mean + m sd of log p(x) under the truth.
         certainty: m of the thresholds beta = min(0.99, mean + m sd) of p(true class | x).
-        rows: the truth is resampled to the table's own number of rows, kept within these two.
+        rows: the truth is resampled to the table's own number of rows, clipped to these two.
+        scale: of the cost that is minimised, 'nll' or 'relative'.
         margin: waypoints stay within the range of the resampled rows, widened by this.
         samples: draws on which the densities are compared with the truth.
+        tables: which tables.
+        truth: how the truth of a named table is learned.
+        densities: learned from the resampled rows.
+        algorithms: what is compared.
     """
 
     name: str
@@ -146,26 +189,41 @@ class StudySpec:
     algorithms: tuple[AlgorithmSpec, ...]
 
     def density(self, name: str) -> DensitySpec:
-        """Return a density by its name; that of the truth is how it is learned."""
+        """Return a density by its name, the truth included.
+
+        Args:
+            name: of the density.
+        """
         return next(d for d in (self.truth, *self.densities) if d.name == name)
 
     def algorithm(self, name: str) -> AlgorithmSpec:
-        """Return an algorithm by its name."""
+        """Return an algorithm by its name.
+
+        Args:
+            name: of the algorithm.
+        """
         return next(a for a in self.algorithms if a.name == name)
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The algorithms that answer every problem."""
+        """The algorithms that are given every problem."""
         return tuple(a.name for a in self.algorithms if a.only is None)
 
 
-def asks_for_rows(planner: Any) -> bool:
-    """Whether the constructor of a planner has an argument 'rows'."""
+def takes_rows(planner: Any) -> bool:
+    """Whether the constructor of a planner has an argument 'rows'.
+
+    Args:
+        planner: its class.
+    """
     return "rows" in inspect.signature(planner).parameters
 
 
 def digest(*parts: object) -> str:
-    """Return a short hash of anything that JSON can hold.
+    """Return a short hash.
+
+    Args:
+        parts: anything that JSON can hold.
 
     Example:
         >>> digest("a", 1) == digest("a", 1) != digest("a", 2)

@@ -1,34 +1,52 @@
-"""Which algorithm is better, on many problems: ranks, all pairwise tests, effect sizes.
+"""Which algorithm is better over many problems: ranks, all pairwise tests, effect sizes.
 
-Scores have one row per problem and one column per algorithm; lower is better, and a score that is
-not finite means that nothing was found: the worst rank, shared by all that found nothing.
+Scores have one row per problem and one column per algorithm; lower is better. A score that is not
+finite means that nothing was found: the worst rank, shared by all that found nothing.
+
+Friedman, M. (1937), JASA 32:675-701, doi:10.1080/01621459.1937.10503522. Wilcoxon, F. (1945),
+Biometrics Bulletin 1:80-83, doi:10.2307/3001968. Demsar, J. (2006), JMLR 7:1-30, on both for the
+comparison of algorithms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from daace._checks import check_choice, check_integer, check_number
+from daace._checks import check_number
 from daace._typing import FloatArray
 from daace.exceptions import InvalidInput
+from daace.study.corrections import adjust_pairwise
 
-Pair = tuple[int, int]
+__all__ = [
+    "ALPHA",
+    "Friedman",
+    "PairedTest",
+    "adjust_pairwise",
+    "cliques",
+    "compare_all",
+    "compare_two",
+    "friedman",
+    "rank_scores",
+    "standardise",
+]
 
-#: Beyond it there are too many partitions of the algorithms (Bell's number of 11 is 678,570).
-MOST_EXHAUSTIVE = 10
+#: Level of significance.
+ALPHA = 0.05
 
-#: Differences whose signs are all tried: 8192 choices.
+#: Most differences whose signs are all tried: 8192 choices.
 MOST_EXACT = 13
 
 
 def rank_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the rank of each algorithm on each problem: 1 is the best, ties share the mean.
+
+    Args:
+        scores: one row per problem, one column per algorithm; lower is better.
 
     Example:
         >>> scores = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, np.inf], "c": [3.0, np.nan]})
@@ -44,13 +62,16 @@ def rank_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Friedman:
-    """Whether any algorithm differs from any other.
+    """Friedman's test of whether any algorithm differs from any other.
 
     Attributes:
         mean_ranks: by algorithm.
-        chi_square, p_value: Friedman's statistic, corrected for ties, with k - 1 degrees of
-            freedom.
-        f, f_p_value: Iman and Davenport's less conservative form, `F = (N - 1) X / (N(k - 1) - X)`.
+        problems: number N of problems.
+        chi_square: Friedman's statistic X, corrected for ties.
+        p_value: of X, with k - 1 degrees of freedom.
+        f: Iman and Davenport's less conservative form, `F = (N - 1) X / (N(k - 1) - X)`
+            (1980, doi:10.1080/03610928008827904).
+        f_p_value: of F, with k - 1 and (k - 1)(N - 1) degrees of freedom.
     """
 
     mean_ranks: pd.Series
@@ -62,7 +83,10 @@ class Friedman:
 
 
 def friedman(scores: pd.DataFrame) -> Friedman:
-    """Test whether all algorithms are alike, by their ranks.
+    """Test whether all algorithms are equal, by their ranks.
+
+    Args:
+        scores: one row per problem, one column per algorithm; lower is better.
 
     Example:
         >>> scores = pd.DataFrame({"a": [1, 1, 1, 2], "b": [2, 2, 3, 1], "c": [3, 3, 2, 3]})
@@ -98,8 +122,7 @@ def compare_all(scores: pd.DataFrame, *, correction: str = "bergmann") -> pd.Dat
 
     Args:
         scores: one row per problem, one column per algorithm; lower is better.
-        correction: 'bergmann' (Bergmann and Hommel, exact: the most powerful), 'shaffer'
-            (static), 'holm' or 'none'.
+        correction: see `daace.study.corrections.adjust_pairwise`.
 
     Returns:
         One row per pair: 'first', 'second', 'difference' of mean ranks (negative when the first
@@ -127,101 +150,8 @@ def compare_all(scores: pd.DataFrame, *, correction: str = "bergmann") -> pd.Dat
     )
 
 
-def adjust_pairwise(
-    p_values: Sequence[float] | FloatArray, algorithms: int, *, correction: str = "bergmann"
-) -> FloatArray:
-    """Return adjusted p-values of all comparisons between k algorithms.
-
-    Args:
-        p_values: of the k (k - 1) / 2 pairs, in the order of `itertools.combinations`.
-        algorithms: k.
-        correction: as in `compare_all`.
-
-    Example:
-        >>> adjust_pairwise([0.01, 0.02, 0.03], 3, correction="holm").round(2).tolist()
-        [0.03, 0.04, 0.04]
-    """
-    check_choice("correction", correction, ("bergmann", "shaffer", "holm", "none"))
-    check_integer("algorithms", algorithms, at_least=2)
-    p = np.asarray(p_values, dtype=np.float64)
-    pairs = list(combinations(range(algorithms), 2))
-    if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():
-        raise InvalidInput(
-            f"'p_values' must be {len(pairs)} probabilities, one for each pair of {algorithms} "
-            "algorithms."
-        )
-    if correction == "none":
-        return p.copy()
-    if correction == "bergmann":
-        return _bergmann_hommel(p, algorithms, pairs)
-    steps = np.arange(len(p), 0, -1)  # hypotheses that may still be true, step by step
-    if correction == "shaffer":
-        possible = np.array(sorted(true_counts(algorithms)))
-        steps = possible[np.searchsorted(possible, steps, side="right") - 1]
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps * p[order]))
-    return adjusted
-
-
-def _bergmann_hommel(p: FloatArray, algorithms: int, pairs: Sequence[Pair]) -> FloatArray:
-    """Adjust by `max |I| min_{j in I} p_j` over the exhaustive sets I that hold the hypothesis."""
-    if algorithms > MOST_EXHAUSTIVE:
-        raise InvalidInput(
-            f"'bergmann' is for at most {MOST_EXHAUSTIVE} algorithms. Got {algorithms}: "
-            "use 'shaffer'."
-        )
-    position = {pair: k for k, pair in enumerate(pairs)}
-    adjusted = np.zeros_like(p)
-    for hypotheses in exhaustive_sets(algorithms):
-        members = [position[pair] for pair in hypotheses]
-        bound = len(members) * p[members].min()
-        adjusted[members] = np.maximum(adjusted[members], bound)
-    return np.minimum(adjusted, 1.0)
-
-
-def exhaustive_sets(algorithms: int) -> Iterator[list[Pair]]:
-    """Yield every set of pairwise equalities that can be exactly the true ones.
-
-    Equality is transitive: a set of true hypotheses is a partition of the algorithms into groups
-    of equals, and holds all pairs within a group.
-    """
-    for groups in _partitions(algorithms):
-        pairs = [pair for group in groups for pair in combinations(group, 2)]
-        if pairs:
-            yield pairs
-
-
-def _partitions(size: int) -> Iterator[list[list[int]]]:
-    """Yield the partitions of 0..size-1, each group in increasing order."""
-    if size == 0:
-        yield []
-        return
-    for groups in _partitions(size - 1):
-        for k in range(len(groups)):
-            yield [*groups[:k], [*groups[k], size - 1], *groups[k + 1 :]]
-        yield [*groups, [size - 1]]
-
-
-@lru_cache(maxsize=32)
-def true_counts(algorithms: int) -> frozenset[int]:
-    """Return the possible numbers of true equalities among k algorithms: Shaffer's S(k).
-
-    Example:
-        >>> sorted(true_counts(4))
-        [0, 1, 2, 3, 6]
-    """
-    if algorithms < 2:
-        return frozenset({0})
-    return frozenset(
-        group * (group - 1) // 2 + rest
-        for group in range(1, algorithms + 1)
-        for rest in true_counts(algorithms - group)
-    )
-
-
-def cliques(pairs: pd.DataFrame, *, alpha: float = 0.05) -> list[tuple[str, ...]]:
-    """Return the largest sets of algorithms none of which differ: the bars of a diagram.
+def cliques(pairs: pd.DataFrame, *, alpha: float = ALPHA) -> list[tuple[str, ...]]:
+    """Return the largest sets of algorithms that do not differ: the bars of a diagram.
 
     Args:
         pairs: what `compare_all` returned.
@@ -249,11 +179,13 @@ class PairedTest:
 
     Attributes:
         problems: on which at least one of them found something.
-        wins, losses: problems on which the first, the second is strictly better.
-        p_value: of Wilcoxon's signed ranks, two-sided; 1 when they never differ.
-        effect: matched-pairs rank-biserial correlation in -1..1; negative when the first is lower.
-        median: of the differences, over the problems that both solved, with its 95% interval by
-            the order statistics (distribution-free).
+        wins: problems on which the first is strictly better.
+        losses: problems on which the second is strictly better.
+        p_value: of Wilcoxon's signed ranks, two-sided; 1 if they never differ.
+        effect: matched-pairs rank-biserial correlation in -1..1; negative if the first is lower
+            (Kerby 2014, doi:10.2466/11.IT.3.1).
+        median: of the differences, over the problems that both solved.
+        interval: of the median, 95%, by order statistics (distribution-free).
     """
 
     problems: int
@@ -268,7 +200,11 @@ class PairedTest:
 def compare_two(first: Sequence[float], second: Sequence[float]) -> PairedTest:
     """Compare two algorithms by Wilcoxon's signed-rank test.
 
-    A problem that only one of them solved is the largest of all differences.
+    A problem that only one of them solved counts as the largest of all differences.
+
+    Args:
+        first: score of one algorithm on each problem; not finite if nothing was found.
+        second: score of the other, in the same order.
 
     Example:
         >>> compare_two([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12]).p_value
@@ -307,8 +243,8 @@ def compare_two(first: Sequence[float], second: Sequence[float]) -> PairedTest:
 def _signed_ranks(differences: FloatArray, ranks: FloatArray) -> float:
     """Return the two-sided p-value of Wilcoxon's test on differences other than 0.
 
-    Up to 13 are exact, ties or not, by the sums of all choices of signs: scipy gives the same, but
-    takes half a second for 10 that have ties.
+    Up to 13 differences are tested exactly, with or without ties, by the sums of all choices of
+    signs: scipy gives the same, but takes half a second for 10 with ties.
     """
     from scipy.stats import wilcoxon
 
@@ -318,9 +254,7 @@ def _signed_ranks(differences: FloatArray, ranks: FloatArray) -> float:
     for rank in ranks:
         sums = np.concatenate([sums, sums + rank])
     positive = float(ranks[differences > 0].sum())
-    slack = 1e-9 * float(
-        ranks.sum()
-    )  # half ranks are exact; their sums in another order may not be
+    slack = 1e-9 * float(ranks.sum())  # half ranks are exact, sums in another order may not be
     tail = min((sums <= positive + slack).mean(), (sums >= positive - slack).mean())
     return float(min(1.0, 2 * tail))
 
@@ -328,8 +262,11 @@ def _signed_ranks(differences: FloatArray, ranks: FloatArray) -> float:
 def standardise(scores: pd.DataFrame) -> pd.DataFrame:
     """Return each problem's scores with mean 0 and standard deviation 1 over its algorithms.
 
-    What was not found stays missing and does not count; where all scores of a problem are equal,
-    they are 0.
+    Scores that are not finite become missing and do not count; if all scores of a problem are
+    equal, they are 0.
+
+    Args:
+        scores: one row per problem, one column per algorithm.
 
     Example:
         >>> standardise(pd.DataFrame({"a": [1.0], "b": [3.0], "c": [np.inf]})).iloc[0].tolist()
@@ -346,7 +283,9 @@ def standardise(scores: pd.DataFrame) -> pd.DataFrame:
 def _check_scores(scores: pd.DataFrame) -> FloatArray:
     if not isinstance(scores, pd.DataFrame) or scores.shape[1] < 2 or not len(scores):
         raise InvalidInput(
-            "'scores' must be a DataFrame with a row per problem and a column per algorithm, "
-            f"at least two. Got {getattr(scores, 'shape', type(scores).__name__)}."
+            argument="scores",
+            expected="be a DataFrame with a row per problem and a column per algorithm, at least "
+            "two",
+            got=str(getattr(scores, "shape", type(scores).__name__)),
         )
     return scores.to_numpy(dtype=np.float64)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from daace._files import check_writable, destination, replacing
+from daace._journal import Journal
 from daace._progress import Bar
 from daace.data.files import TableFile, import_parquet, open_table
 from daace.data.table import quote
@@ -31,7 +32,6 @@ from daace.explain.asking.solving import BLOCK, share_out
 from daace.explain.encoding import dump_json
 from daace.explain.explanation import Explanation
 from daace.explain.files.answer_file import FORMATS, AnswerWriter, passed_columns
-from daace.explain.journal import Journal
 
 #: Rows that are turned into the final format together.
 FINAL = 4096

@@ -70,6 +70,59 @@ RESULTS_STYLE = """
 """
 
 
+class Html(str):
+    """Text that is HTML already, and is not escaped again."""
+
+
+def page_of_results(title: str, parts: Sequence[str], *, style: str = "") -> str:
+    """Return a page of results.
+
+    Args:
+        title: of the window; the page has its own heading.
+        parts: of the body, in HTML.
+        style: rules of CSS after those that all pages have.
+    """
+    whole = STYLE + RESULTS_STYLE + style
+    return PAGE.format(title=escape(title), style=whole, body="\n".join(parts))
+
+
+def verdict(text: str, kind: str = "") -> Html:
+    """Return a verdict in its colour.
+
+    Args:
+        text: such as 'holds'.
+        kind: 'holds', 'contra' or 'open'; made from the text when left out.
+
+    Example:
+        >>> verdict("does not hold")
+        '<span class="contra">does not hold</span>'
+    """
+    kind = kind or {"holds": "holds", "does not hold": "contra"}.get(text, "open")
+    return Html(f'<span class="{kind}">{escape(text)}</span>')
+
+
+def outcome(text: str, *, holding: int, of: int) -> Html:
+    """Return how many parts of a claim hold, in its colour.
+
+    Args:
+        text: to be shown.
+        holding: parts that hold.
+        of: parts that were tested.
+    """
+    kind = {of: "holds", 0: "contra"}.get(holding, "open") if of else "open"
+    return verdict(text, kind)
+
+
+def words_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of words, all columns of which are aligned to the left.
+
+    Args:
+        head: of the columns.
+        rows: cells, which are escaped unless they are `Html`.
+    """
+    return f'<table class="words">{_cells(head, rows, words=0)}</table>'
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
     """Return a table whose first columns, so many, hold words and not numbers.
 
@@ -77,16 +130,20 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1)
         >>> table(["table", "rows"], [["iris", "150"]])[-46:]
         '<td>iris</td><td>150</td></tr></tbody></table>'
     """
+    return f"<table>{_cells(head, rows, words=words)}</table>"
 
+
+def _cells(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int) -> str:
     def line(kind: str, cells: Sequence[str]) -> str:
         left = f'{kind} class="left"'
         return "".join(
-            f"<{left if 0 < j < words else kind}>{escape(cell)}</{kind}>"
+            f"<{left if 0 < j < words else kind}>"
+            f"{cell if isinstance(cell, Html) else escape(cell)}</{kind}>"
             for j, cell in enumerate(cells)
         )
 
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<thead><tr>{line('th', head)}</tr></thead><tbody>{body}</tbody>"
 
 
 def cards(items: Sequence[tuple[str, object]]) -> str:

@@ -1,4 +1,4 @@
-"""A density seen in the model space of another: all paths of a study live in one space."""
+"""A density in the model space of another: all paths of a study are in one space."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from daace.data.table import Standardizer
 from daace.density.base import ConditionalDensity, Pullback
 
 
-class Rescaled(ConditionalDensity):
-    """p of a fitted density, with another `Standardizer` between it and the user's units.
+class RescaledDensity(ConditionalDensity):
+    """A fitted density after a change of model space, that is, with another `Standardizer`.
 
     With z' = a z + b from the new model space to the density's own, feature by feature,
     `log p(z) = log p'(z') + sum_j log a_j`.
@@ -24,7 +24,7 @@ class Rescaled(ConditionalDensity):
     Example:
         >>> from daace import GaussianMixture
         >>> inner = GaussianMixture([1, 1], [[0.0], [4.0]], [[[4.0]], [[4.0]]], ["a", "b"])
-        >>> density = Rescaled(inner, Standardizer(np.array([0.0]), np.array([2.0])))
+        >>> density = RescaledDensity(inner, Standardizer(np.array([0.0]), np.array([2.0])))
         >>> gain = density.log_prob(np.array([[1.0]])) - inner.log_prob(np.array([[2.0]]))
         >>> np.exp(gain).round(9).tolist()
         [2.0]
@@ -52,7 +52,7 @@ class Rescaled(ConditionalDensity):
         )
 
     def log_joint(self, X: FloatArray) -> FloatArray:
-        """Return log p(x, y) for every class, by the inner density's own short cut."""
+        """Return log p(x, y) for every class, by the inner density's own method."""
         rows = self._check_rows(X)
         return self.inner.log_joint(rows * self.factor + self.shift) + self.log_volume
 

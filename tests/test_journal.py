@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
+from daace._journal import HEAD, Journal
 from daace.exceptions import InvalidInput
-from daace.explain.journal import HEAD, Journal
 
 ASKED = {"seed": 1, "target": "well"}
 
@@ -99,3 +102,70 @@ def test_a_damaged_line_is_named(tmp_path, line):
         pytest.raises(InvalidInput, match=r"a\.part' is damaged"),
     ):
         list(journal.blocks(10))
+
+
+def test_rows_are_read_while_others_are_appended(tmp_path, monkeypatch):
+    monkeypatch.setattr("daace._journal.CHUNK", 3)  # so that lines are longer than what is read
+    path = tmp_path / "a.part"
+    with Journal(path, ASKED) as journal:
+        journal.append(["10", "20"])
+        seen = []
+        for block in journal.blocks(1):
+            seen += block
+            if len(seen) < 3:
+                journal.append(["3000"])
+        assert seen == [10, 20, 3000, 3000]
+
+
+def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "a.part"
+    fill(path)
+    before, real, room = path.read_bytes(), os.write, [2]
+
+    def write(handle, data):
+        if room[0] == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        size = real(handle, data[: room[0]])
+        room[0] -= size
+        return size
+
+    with Journal(path, ASKED) as journal:
+        monkeypatch.setattr(os, "write", write)
+        with pytest.raises(OSError, match=r"No space left on device; 3 records are safe") as caught:
+            journal.append(["4000"])
+        monkeypatch.undo()
+        assert caught.value.filename == str(path)
+        assert path.read_bytes() == before
+        journal.append(["5"])
+    assert rows(path) == [1, 2, 3, 5]
+
+
+def test_without_a_fingerprint_every_line_identifies_itself(tmp_path):
+    path = tmp_path / "records.jsonl"
+    for number in (1, 2):
+        with Journal(path, begins='{"k', must="hold records") as journal:
+            journal.append([f'{{"key": {number}}}'])
+    assert path.read_text() == '{"key": 1}\n{"key": 2}\n'
+    path.write_bytes(b"damaged\n" + path.read_bytes() + b'{"key"')
+    with Journal(path, begins='{"k', must="hold records") as journal:
+        assert journal.rows == 3
+        assert list(journal.lines()) == [b"damaged", b'{"key": 1}', b'{"key": 2}']
+
+
+@pytest.mark.parametrize("content", [b"dear diary", b"dear\ndiary\n", b"[1]\n2", b"\n"])
+def test_lines_of_somebody_else_are_left_alone(tmp_path, content):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"must hold records. It holds something else: move it"):
+        Journal(path, begins='{"k', must="hold records")
+    assert path.read_bytes() == content
+
+
+def test_only_a_lasting_record_may_be_a_link(tmp_path):
+    path, link = tmp_path / "records.jsonl", tmp_path / "link"
+    link.symlink_to(path)
+    with pytest.raises(InvalidInput, match=r"must be a plain file. It is a link"):
+        Journal(link, ASKED)
+    with Journal(link, begins='{"k') as journal:
+        journal.append(['{"key": 1}'])
+    assert path.read_text() == '{"key": 1}\n'

@@ -1,4 +1,8 @@
-"""Henze and Zirkler's test of multivariate normality."""
+"""Henze and Zirkler's test of multivariate normality.
+
+Henze, N. and Zirkler, B. (1990), "A class of invariant consistent tests for multivariate
+normality", Communications in Statistics 19:3595-3617, doi:10.1080/03610929008830400.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,18 @@ from daace.exceptions import InvalidInput
 #: Rows whose distances to all others are held at once.
 BLOCK = 1000
 
+#: Rows of a study that are tested: time grows with their square.
+TESTED = 2000
+
 
 @dataclass(frozen=True)
 class HenzeZirkler:
-    """The statistic, and how improbable it is for normal rows (log-normal approximation)."""
+    """The result of the test.
+
+    Attributes:
+        statistic: HZ.
+        p_value: probability of at least this statistic for normal rows (log-normal approximation).
+    """
 
     statistic: float
     p_value: float
@@ -33,6 +45,9 @@ def henze_zirkler(X: FloatArray) -> HenzeZirkler:
     Args:
         X: shape `(rows, d)`, more rows than columns.
 
+    Raises:
+        InvalidInput: there are too few rows, or columns are collinear.
+
     Example:
         >>> rows = np.random.default_rng(0).normal(size=(500, 3))
         >>> henze_zirkler(rows).p_value > 0.05, henze_zirkler(rows**2).p_value < 1e-6
@@ -43,13 +58,17 @@ def henze_zirkler(X: FloatArray) -> HenzeZirkler:
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or len(rows) <= rows.shape[1] + 1 or not np.isfinite(rows).all():
         raise InvalidInput(
-            f"'X' must be finite and have more rows than columns. Got shape {rows.shape}."
+            argument="X",
+            expected="be finite and have more rows than columns",
+            got=f"shape {rows.shape}",
         )
     n, d = rows.shape
     centred = rows - rows.mean(axis=0)
     covariance = np.atleast_2d(centred.T @ centred / n)
     if np.linalg.matrix_rank(covariance, hermitian=True) < d:
-        raise InvalidInput("'X' must not have collinear columns: drop one of them.")
+        raise InvalidInput(
+            argument="X", expected="not have collinear columns", remedy="drop one of them"
+        )
     root = np.linalg.cholesky(covariance)
     white = np.linalg.solve(root, centred.T).T
     squares = np.einsum("rd,rd->r", white, white)
@@ -80,3 +99,25 @@ def _moments(d: int, b2: float) -> tuple[float, float]:
         - 4 * w ** (-d / 2) * (1 + 3 * d * b4 / (2 * w) + d * (d + 2) * b8 / (2 * w**2))
     )
     return float(mean), float(variance)
+
+
+def p_of_normality(rows: FloatArray) -> float:
+    """Return the p-value of the test on the first 2000 rows.
+
+    Args:
+        rows: shape `(rows, d)`.
+    """
+    return henze_zirkler(rows[:TESTED]).p_value
+
+
+def show_p(p_value: float) -> str:
+    """Return a p-value that may be too small for a float.
+
+    Args:
+        p_value: of the test.
+
+    Example:
+        >>> show_p(0.0123), show_p(0.0)
+        ('0.01', 'below 1e-300')
+    """
+    return f"{p_value:.1g}" if p_value > 0 else "below 1e-300"

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 from daace.exceptions import InvalidInput
-from daace.study.normality import henze_zirkler
+from daace.study.paper.normality import henze_zirkler
 
 
 def slow_statistic(X: np.ndarray) -> float:
@@ -42,7 +42,7 @@ def test_blocks_do_not_change_the_statistic(
 ) -> None:
     X = rng.normal(size=(150, 2))
     whole = henze_zirkler(X).statistic
-    monkeypatch.setattr("daace.study.normality.BLOCK", 7)
+    monkeypatch.setattr("daace.study.paper.normality.BLOCK", 7)
     assert henze_zirkler(X).statistic == pytest.approx(whole, rel=1e-9)
 
 

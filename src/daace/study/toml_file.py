@@ -21,8 +21,15 @@ _MISSING = object()
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """The text of a TOML file, and on which line each key stands."""
+class TomlFile:
+    """The text of a TOML file, and the line of each key.
+
+    Attributes:
+        name: of the file, for messages.
+        text: its content.
+        data: the content as Python values.
+        lines: the line of each key that begins one, by its place.
+    """
 
     name: str
     text: str
@@ -30,11 +37,14 @@ class Source:
     lines: dict[Place, int]
 
     @classmethod
-    def read(cls, path: str | Path) -> Source:
+    def read(cls, path: str | Path) -> TomlFile:
         """Read a file.
 
+        Args:
+            path: the file.
+
         Raises:
-            InvalidInput: it is not there, or it is not TOML.
+            InvalidInput: there is no such file, or it is not TOML.
         """
         file = Path(path)
         if not file.is_file():
@@ -46,11 +56,18 @@ class Source:
         return cls.parse(text, name=str(path))
 
     @classmethod
-    def parse(cls, text: str, *, name: str = "study") -> Source:
+    def parse(cls, text: str, *, name: str = "study") -> TomlFile:
         """Read a text.
 
+        Args:
+            text: in TOML.
+            name: what messages call it.
+
+        Raises:
+            InvalidInput: it is not TOML.
+
         Example:
-            >>> Source.parse("seed = 1").line(("seed",))
+            >>> TomlFile.parse("seed = 1").line(("seed",))
             1
         """
         try:
@@ -60,7 +77,11 @@ class Source:
         return cls(name, text, data, _key_lines(text))
 
     def line(self, place: Place) -> int:
-        """Return the line of a key; inside a value of several lines, the first that names it."""
+        """Return the line of a key; inside a value of several lines, the first that names it.
+
+        Args:
+            place: the names of the tables that hold the key, and the key.
+        """
         for size in range(len(place), 0, -1):
             begin = self.lines.get(place[:size])
             if begin is None:
@@ -73,12 +94,21 @@ class Source:
         return 1
 
     def refuse(self, place: Place, sentence: str) -> NoReturn:
-        """Raise `InvalidInput` that names file and line."""
+        """Raise `InvalidInput` with file and line in front.
+
+        Args:
+            place: of the key that is wrong.
+            sentence: what is wrong; it names keys of the file, which are no arguments.
+        """
         raise InvalidInput(f"'{self.name}', line {self.line(place)}: {sentence}")
 
     @contextmanager
     def blaming(self, place: Place) -> Iterator[None]:
-        """Add file and line to whatever is wrong with the value of a key."""
+        """Put file and line in front of any complaint about the value of a key.
+
+        Args:
+            place: of the key.
+        """
         try:
             yield
         except InvalidInput as error:
@@ -87,23 +117,30 @@ class Source:
 
 @dataclass(eq=False)
 class Section:
-    """One table of a TOML file; every key is asked for once, and `close` names the others."""
+    """One table of a TOML file; each key is taken once, and `close` refuses the others.
 
-    source: Source
+    Attributes:
+        source: the file.
+        place: the names that lead to the table.
+        data: its content.
+        taken: the keys that were taken so far.
+    """
+
+    source: TomlFile
     place: Place
     data: dict[str, Any]
-    asked: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, source: Source, place: Place, data: Any) -> Section:
-        """Return a section, if the value is one."""
+    def of(cls, source: TomlFile, place: Place, data: Any) -> Section:
+        """Return a section; refuse any other value."""
         if not isinstance(data, dict):
             source.refuse(place, f"'{'.'.join(place)}' must be a table. Got {data!r}.")
         return cls(source, place, data)
 
     def take(self, key: str, default: Any = _MISSING) -> Any:
-        """Return the value of a key."""
-        self.asked.append(key)
+        """Return the value of a key; refuse the file if it is missing and has no default."""
+        self.taken.append(key)
         if key in self.data:
             return self.data[key]
         if default is _MISSING:
@@ -114,14 +151,14 @@ class Section:
         return default
 
     def text(self, key: str, default: Any = _MISSING) -> str:
-        """Return a text that is not empty."""
+        """Return a non-empty text."""
         value = self.take(key, default)
         if not isinstance(value, str) or (not value and key in self.data):
             self.refuse(key, f"'{key}' must be a text. Got {value!r}.")
         return value
 
     def choice(self, key: str, choices: Collection[str], default: Any = _MISSING) -> str:
-        """Return one of some texts."""
+        """Return a text that must be one of some."""
         value = self.take(key, default)
         if value not in choices:
             with self.source.blaming((*self.place, key)):
@@ -162,7 +199,7 @@ class Section:
         return self._distinct(key, tuple(values))
 
     def sections(self, key: str) -> dict[str, Section]:
-        """Return the named tables below a key, in their order."""
+        """Return the named tables below a key, in the order of the file."""
         whole = Section.of(self.source, (*self.place, key), self.take(key, {}))
         return {
             name: Section.of(self.source, (*whole.place, name), data)
@@ -170,16 +207,16 @@ class Section:
         }
 
     def rest(self) -> dict[str, Any]:
-        """Return what nobody has asked for."""
-        return {key: value for key, value in self.data.items() if key not in self.asked}
+        """Return the keys that were not taken, with their values."""
+        return {key: value for key, value in self.data.items() if key not in self.taken}
 
     def close(self, *, known: Collection[str] = ()) -> None:
-        """Refuse the first key that nobody asked for, with the nearest one that exists."""
+        """Refuse the first key that was not taken, and suggest the nearest one that exists."""
         for key in self.rest():
-            self.refuse(key, unknown_key(key, [*self.asked, *known]))
+            self.refuse(key, unknown_key(key, [*self.taken, *known]))
 
     def refuse(self, key: str, sentence: str) -> NoReturn:
-        """Raise `InvalidInput` that names the line of a key."""
+        """Raise `InvalidInput` with the line of a key in front."""
         self.source.refuse((*self.place, key), sentence)
 
     def _distinct(self, key: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -190,6 +227,10 @@ class Section:
 
 def unknown_key(key: str, known: Collection[str]) -> str:
     """Return the sentence about a key that does not exist.
+
+    Args:
+        key: as it is in the file.
+        known: the keys that exist.
 
     Example:
         >>> unknown_key("penaltys", ["penalties", "seed"])
@@ -220,7 +261,7 @@ def _key_lines(text: str) -> dict[Place, int]:
 
 
 def _dotted(text: str) -> Place:
-    """Return the parts of a key as TOML reads it; none if it is no key."""
+    """Return the parts of a key as TOML reads it; nothing if it is no key."""
     try:
         value: Any = tomllib.loads(f"{text} = 0")
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,8 @@
-"""The paper's study in numbers, and where another one differs from it."""
+"""The paper's study in numbers, and where another study differs from it.
+
+Tables and preprocessing follow Grinsztajn, L., Oyallon, E. and Varoquaux, G. (2022), "Why do
+tree-based models still outperform deep learning on tabular data?", arXiv:2207.08815.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 from daace.planners.nsga2 import NSGA2
 from daace.study.spec import PLANNERS, AlgorithmSpec, StudySpec
 
-#: The tables, and the rows that the truth is resampled to.
+#: Rows that the truth of each table is resampled to.
 ROWS = {
     "phoneme": 15_000,
     "wine": 15_000,
@@ -27,16 +31,16 @@ ROWS = {
     "jannis": 50_000,
 }
 
-#: Instances per table, and epochs of each flow.
+#: Instances per table, and training epochs of each flow.
 INSTANCES, EPOCHS = 15, 500
 
-#: Rows of the table that a graph of FACE is built on.
+#: Nodes of a graph of FACE.
 NODES = 1000
 
-#: Edges of the graphs: their kind, and how many midpoints an integral is summed over.
+#: Edges of each graph: their kind, and how many midpoints an integral is summed over.
 EDGES = {"FACE GT": ("integral", 19), "FACE-DE": ("density", None), "FACE-eps": ("epsilon", None)}
 
-#: What is asked of everyone, by the name of the setting.
+#: The paper's grid, by the name of the setting.
 GRID: dict[str, Any] = {
     "penalties": (1, 5, 10, 15),
     "plausibility": (-1, -0.5, 0),
@@ -53,7 +57,7 @@ def differences(spec: StudySpec, tables: Sequence[str]) -> list[str]:
 
     Args:
         spec: the study.
-        tables: those that were run.
+        tables: names of those that were run.
     """
     found = []
     if len(tables) != len(ROWS):
@@ -73,11 +77,21 @@ def differences(spec: StudySpec, tables: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def other_rows(rows: Mapping[str, int]) -> list[str]:
-    """Return a sentence for each table that was resampled to another number of rows.
+def note_differences(spec: StudySpec, tables: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the differences as an entry of the plan.
 
     Args:
-        rows: how many, by table.
+        spec: the study.
+        tables: names of those that were run.
+    """
+    return {"differences": differences(spec, tables)}
+
+
+def other_rows(rows: Mapping[str, int]) -> list[str]:
+    """Return a sentence for each of the paper's tables with another number of rows.
+
+    Args:
+        rows: to which the truth was resampled, by name of the table.
     """
     found = []
     for name, count in rows.items():

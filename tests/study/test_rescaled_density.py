@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from daace import GaussianMixture, LinearGaussianNetwork, Standardizer, Table
-from daace.study.rescaled import Rescaled
+from daace.study.rescaled_density import RescaledDensity
 
 
 @pytest.fixture(scope="module")
-def pair(cancer: Table) -> tuple[LinearGaussianNetwork, Rescaled]:
+def pair(cancer: Table) -> tuple[LinearGaussianNetwork, RescaledDensity]:
     network = LinearGaussianNetwork().fit(cancer.select(cancer.features[:4]))
     own = network.standardizer_
     other = Standardizer(own.mean + 0.3 * own.scale, own.scale * np.array([0.5, 1.0, 2.0, 1.3]))
-    return network, Rescaled(network, other)
+    return network, RescaledDensity(network, other)
 
 
 def test_the_density_of_a_row_changes_by_the_volume_only(
-    pair: tuple[LinearGaussianNetwork, Rescaled], cancer: Table
+    pair: tuple[LinearGaussianNetwork, RescaledDensity], cancer: Table
 ) -> None:
     network, density = pair
     frame = cancer.select(cancer.features[:4]).to_frame()
@@ -26,7 +26,7 @@ def test_the_density_of_a_row_changes_by_the_volume_only(
 
 
 def test_it_follows_the_laws_of_a_density(
-    pair: tuple[LinearGaussianNetwork, Rescaled], rng: np.random.Generator
+    pair: tuple[LinearGaussianNetwork, RescaledDensity], rng: np.random.Generator
 ) -> None:
     _, density = pair
     X = density.sample(5, rng=rng)[0]
@@ -40,7 +40,7 @@ def test_it_follows_the_laws_of_a_density(
     assert np.array_equal(density.log_joint(X), density.log_joint_and_pullback(X)[0])
 
 
-def test_its_draws_are_described(pair: tuple[LinearGaussianNetwork, Rescaled]) -> None:
+def test_its_draws_are_described(pair: tuple[LinearGaussianNetwork, RescaledDensity]) -> None:
     _, density = pair
     X, _ = density.sample(10_000, rng=np.random.default_rng(5))
     log_prob = density.log_prob(X)
@@ -51,7 +51,7 @@ def test_its_draws_are_described(pair: tuple[LinearGaussianNetwork, Rescaled]) -
 
 
 def test_the_same_space_changes_nothing(mixture: GaussianMixture) -> None:
-    density = Rescaled(mixture, mixture.standardizer_)
+    density = RescaledDensity(mixture, mixture.standardizer_)
     X = np.ones((2, 3))
     assert np.array_equal(density.log_joint(X), mixture.log_joint(X))
     assert density.resolution_ == mixture.resolution_

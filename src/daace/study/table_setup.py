@@ -1,4 +1,4 @@
-"""One table of a study on the workbench: truth, thresholds, densities and planners, made once."""
+"""One table of a study: its truth, thresholds, densities and planners, each made once."""
 
 from __future__ import annotations
 
@@ -13,37 +13,33 @@ from daace._typing import FloatArray, Labels
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
 from daace.density.mixture import GaussianMixture
-from daace.landscape.problem import Problem
-from daace.planners.base import Clock, Plan, Planner, already_there, arrive, give_up
+from daace.planners.base import Planner
 from daace.planners.face import Face
 from daace.planners.graph import Graph
-from daace.planners.routes import find_routes
 from daace.study.cache import Cache
-from daace.study.normality import henze_zirkler
-from daace.study.problems import Keys, load_rows, mixture_of
-from daace.study.rescaled import Rescaled
-from daace.study.spec import TRUTH, AlgorithmSpec, asks_for_rows, digest
+from daace.study.graph_planner import GraphPlanner
+from daace.study.rescaled_density import RescaledDensity
+from daace.study.spec import TRUTH, AlgorithmSpec, takes_rows
+from daace.study.tables import load_rows, mixture_of
+from daace.study.trials import TableKeys
 
 #: The largest probability that a threshold asks for.
 MOST_CERTAIN = 0.99
-
-#: Rows on which normality is tested: the statistic grows with their square.
-NORMALITY_ROWS = 2000
 
 #: What the random numbers of a table are for.
 RESAMPLE, INSTANCE, COMPARE = 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What the truth says about the resampled rows: where the thresholds come from.
+class SampleSummary:
+    """What the resampled rows are like under the truth; the thresholds come from it.
 
     Attributes:
         rows: how many.
         log_prob: mean and standard deviation of log p(x).
         posterior: mean and standard deviation of p(true class | x).
-        lower, upper: range of each feature, model space.
-        normality: p-value of Henze and Zirkler's test on the first 2000 rows.
+        lower: smallest value of each feature, model space.
+        upper: largest value of each feature, model space.
     """
 
     rows: int
@@ -51,53 +47,42 @@ class Setting:
     posterior: tuple[float, float]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
-    normality: float
 
     def min_log_prob(self, m: float) -> float:
-        """Return alpha = mean + m sd."""
+        """Return alpha = mean + m sd.
+
+        Args:
+            m: standard deviations above the mean.
+        """
         return self.log_prob[0] + m * self.log_prob[1]
 
     def min_posterior(self, m: float) -> float:
-        """Return beta = mean + m sd, between 0 and 0.99."""
+        """Return beta = mean + m sd, clipped to 0..0.99.
+
+        Args:
+            m: standard deviations above the mean.
+        """
         return max(0.0, min(MOST_CERTAIN, self.posterior[0] + m * self.posterior[1]))
 
 
-@dataclass(frozen=True, eq=False)
-class GraphPlanner(Planner):
-    """FACE on a graph that is at hand, so that no search pays for building it."""
-
-    graph: Graph
-
-    def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
-        clock = Clock()
-        stay = already_there(problem, clock)
-        if stay is not None:
-            return stay
-        routes = find_routes(self.graph, problem)
-        clock.evaluations += max(1, routes.joined)
-        if not routes.paths:
-            return give_up(problem, clock, reachable=routes.reachable)
-        return arrive(problem, routes.paths[0], clock)
-
-
-class Bench:
-    """Everything about one table; taken from the cache, or made and kept there.
+class TableSetup:
+    """All that the trials of one table need; taken from the cache, or made and kept there.
 
     All points are in the model space of the truth.
 
     Args:
         keys: of the table.
-        cache: where things are kept.
+        cache: of the study.
     """
 
-    def __init__(self, keys: Keys, cache: Cache) -> None:
+    def __init__(self, keys: TableKeys, cache: Cache) -> None:
         self.keys, self.cache, self.spec = keys, cache, keys.spec
         self._densities: dict[str, ConditionalDensity] = {}
         self._planners: dict[tuple[str, str], tuple[Planner, float]] = {}
 
     @cached_property
     def truth(self) -> ConditionalDensity:
-        """The density that the rows are drawn from, and every path is judged by."""
+        """The density that the rows are drawn from and every path is evaluated under."""
         table = self.keys.table
         if table.mixture:
             return GaussianMixture(*mixture_of(table, self.spec.seed))
@@ -111,7 +96,7 @@ class Bench:
 
     @cached_property
     def sample(self) -> tuple[FloatArray, Labels]:
-        """The resampled rows, which stand for the data, and their classes."""
+        """The resampled rows, which take the place of the data, and their classes."""
         least, most = self.spec.rows
         original = least if self.keys.table.mixture else self._original_rows()
         count = min(max(original, least), most)
@@ -124,14 +109,13 @@ class Bench:
         return int(self.cache.notes(key))
 
     @cached_property
-    def setting(self) -> Setting:
-        """Thresholds and ranges of the resampled rows."""
-        kept = self.cache.notes(self.keys.setting)
+    def summary(self) -> SampleSummary:
+        """What the resampled rows are like under the truth."""
+        kept = self.cache.notes(self.keys.sample)
         if kept is None:
             X, y = self.sample
             with threadpool_limits(1):
                 log_joint = self.truth.log_joint(X)
-                normality = henze_zirkler(X[:NORMALITY_ROWS]).p_value
             log_prob = log_sum_exp(log_joint)
             own = np.exp(log_posterior(log_joint))[
                 np.arange(len(y)), np.searchsorted(self.truth.classes_, y)
@@ -142,27 +126,34 @@ class Bench:
                 "posterior": [own.mean(), own.std()],
                 "lower": X.min(axis=0),
                 "upper": X.max(axis=0),
-                "normality": normality,
             }
-            self.cache.keep_notes(self.keys.setting, kept)
-            kept = self.cache.notes(self.keys.setting)
+            self.cache.keep_notes(self.keys.sample, kept)
+            kept = self.cache.notes(self.keys.sample)
         ranges = {name: tuple(v) for name, v in kept.items() if isinstance(v, list)}
-        return Setting(rows=kept["rows"], normality=kept["normality"], **ranges)
+        return SampleSummary(rows=kept["rows"], **ranges)
 
     @property
     def box(self) -> tuple[FloatArray, FloatArray]:
-        """The paper's box: the range of the rows, slightly widened."""
-        lower, upper = np.array(self.setting.lower), np.array(self.setting.upper)
+        """The range of the resampled rows, widened by the margin."""
+        lower, upper = np.array(self.summary.lower), np.array(self.summary.upper)
         return lower - self.spec.margin, upper + self.spec.margin
 
     def instance(self, number: int) -> tuple[FloatArray, str, str]:
-        """Return a start, its class and the other one; more instances never change the first."""
+        """Return a start, its class and the other class; more instances do not change the first.
+
+        Args:
+            number: of the instance.
+        """
         X, y = self.truth.sample(1, rng=self._rng(INSTANCE, number))
         target = next(label for label in self.truth.classes_ if label != y[0])
         return X[0], str(y[0]), str(target)
 
     def density(self, name: str) -> ConditionalDensity:
-        """Return a density in the model space of the truth."""
+        """Return a density in the model space of the truth.
+
+        Args:
+            name: of the density.
+        """
         if name == TRUTH:
             return self.truth
         if name not in self._densities:
@@ -172,7 +163,7 @@ class Bench:
                 learned = self._learn(name, key)
                 self.cache.keep_density(key, learned)
                 self.cache.place(key, "checkpoint").unlink(missing_ok=True)
-            self._densities[name] = Rescaled(learned, self.truth.standardizer_)
+            self._densities[name] = RescaledDensity(learned, self.truth.standardizer_)
         return self._densities[name]
 
     def _learn(self, name: str, key: str) -> ConditionalDensity:
@@ -198,11 +189,16 @@ class Bench:
         return density  # type: ignore[no-any-return]
 
     def planner(self, algorithm: AlgorithmSpec, target: str) -> tuple[Planner, float]:
-        """Return the planner of an algorithm, and the seconds that its graph took to build."""
+        """Return the planner of an algorithm, and the seconds that its graph took to build.
+
+        Args:
+            algorithm: of the study.
+            target: class to be reached.
+        """
         known = (algorithm.name, target if algorithm.rows == "target" else "")
         if known not in self._planners:
             maker: Any = algorithm.planner_class()
-            rows = (self._rows(algorithm, target),) if asks_for_rows(maker) else ()
+            rows = (self._rows(algorithm, target),) if takes_rows(maker) else ()
             planner = maker(*rows, **dict(algorithm.settings))
             seconds = 0.0
             if isinstance(planner, Face):
@@ -211,12 +207,8 @@ class Bench:
             self._planners[known] = planner, seconds
         return self._planners[known]
 
-    def graph_key(self, algorithm: AlgorithmSpec, target: str = "") -> str:
-        """Return the key under which the graph of an algorithm is kept."""
-        return digest(self.keys.algorithm(algorithm), target)
-
     def _graph(self, algorithm: AlgorithmSpec, face: Face, target: str) -> Graph:
-        key = self.graph_key(algorithm, target)
+        key = self.keys.graph(algorithm, target)
         graph = self.cache.graph(key, face.edge_rule)
         if graph is None:
             graph = face.build(self.density(algorithm.density))

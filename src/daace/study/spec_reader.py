@@ -1,4 +1,4 @@
-"""From a TOML file to a study, every mistake with its line and a remedy."""
+"""Reads a study from a TOML file; every mistake is reported with its line and a remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 from daace.data.table import quote
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.explain.registry import LEARNED, density_class
-from daace.study.source import Section, Source, unknown_key
 from daace.study.spec import (
     MIXTURES,
     PLANNERS,
@@ -22,21 +21,32 @@ from daace.study.spec import (
     StudySpec,
     Subset,
     TableSpec,
-    asks_for_rows,
+    takes_rows,
 )
+from daace.study.toml_file import Section, TomlFile, unknown_key
 
 
 def read_spec(path: str | Path) -> StudySpec:
     """Read a study.
 
+    Args:
+        path: the TOML file.
+
     Raises:
         InvalidInput: something in it is wrong; the message has line and remedy.
     """
-    return parse_spec(Source.read(path))
+    return parse_spec(TomlFile.read(path))
 
 
-def parse_spec(source: Source) -> StudySpec:
-    """Read a study from a source that was parsed."""
+def parse_spec(source: TomlFile) -> StudySpec:
+    """Read a study from TOML that was read.
+
+    Args:
+        source: the TOML.
+
+    Raises:
+        InvalidInput: something in it is wrong; the message has line and remedy.
+    """
     top = Section(source, (), source.data)
     tables = _tables(top)
     named = [table.name for table in tables if not table.mixture]
@@ -186,14 +196,14 @@ def _frozen(value: Any) -> Any:
 
 
 def _placeholder_rows(planner: Any) -> tuple[Any, ...]:
-    return ([[0.0, 0.0], [1.0, 1.0]],) if asks_for_rows(planner) else ()
+    return ([[0.0, 0.0], [1.0, 1.0]],) if takes_rows(planner) else ()
 
 
 def _check_keys(section: Section, maker: Any, hidden: tuple[str, ...] = ()) -> None:
     known = [k for k in inspect.signature(maker).parameters if k not in (*hidden, "name", "_")]
     for key in section.rest():
         if key not in known:
-            section.refuse(key, unknown_key(key, [*known, *section.asked]))
+            section.refuse(key, unknown_key(key, [*known, *section.taken]))
 
 
 @contextmanager

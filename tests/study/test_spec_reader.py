@@ -6,9 +6,9 @@ import pytest
 
 from daace.data.catalog import OPENML
 from daace.exceptions import InvalidInput
-from daace.study.reading import parse_spec, read_spec
-from daace.study.source import Source
 from daace.study.spec import StudySpec
+from daace.study.spec_reader import parse_spec, read_spec
+from daace.study.toml_file import TomlFile
 
 from .conftest import TINY
 
@@ -52,7 +52,7 @@ def test_a_study_cannot_be_changed(tiny: StudySpec) -> None:
         ('density = "clgn"\nver', 'density = "clg"\nver', "must be one of 'truth', 'clgn'. Got"),
         ('kind = "linear-gaussian"', 'kind = "gauss"', "'kind' must be one of 'linear-gaussian'"),
         ('planner = "Wachter"', 'planner = "Wachte"', "or 'module:Class' that Python can import"),
-        ('planner = "Wachter"', 'planner = "daace:Goal"', "that stands on daace.Planner"),
+        ('planner = "Wachter"', 'planner = "daace:Goal"', "must be a subclass of daace.Planner"),
         ('rows = "target"', 'rows = "some"', "'rows' must be one of 'all', 'target'"),
         ('mixture = "random", features = 3', 'mixture = "ran"', "'mixture' must be one of"),
         ("features = 3", "feature = 3", "Did you mean 'features'?"),
@@ -65,7 +65,7 @@ def test_every_mistake_has_its_line(old: str, new: str, sentence: str) -> None:
     assert TINY.count(old) == 1
     text = TINY.replace(old, new)
     with pytest.raises(InvalidInput) as caught:
-        parse_spec(Source.parse(text, name="my.toml"))
+        parse_spec(TomlFile.parse(text, name="my.toml"))
     message = str(caught.value)
     assert sentence in message
     if "must be given" in message:
@@ -78,7 +78,7 @@ def test_every_mistake_has_its_line(old: str, new: str, sentence: str) -> None:
 
 def test_what_is_no_toml_has_its_line() -> None:
     with pytest.raises(InvalidInput, match=r"'my.toml' must be TOML: .*line 2"):
-        Source.parse("seed = 1\nname = \n", name="my.toml")
+        TomlFile.parse("seed = 1\nname = \n", name="my.toml")
 
 
 def test_a_missing_file_is_named() -> None:
@@ -87,7 +87,7 @@ def test_a_missing_file_is_named() -> None:
 
 
 def test_keys_in_quotes_and_in_lists_are_found() -> None:
-    source = Source.parse(
+    source = TomlFile.parse(
         'tables = [\n "a",\n { name = "b", clases = [] },\n]\n[algorithms."FACE GT"]\nx = 1\n'
     )
     assert source.line(("tables", "b", "clases")) == 3
@@ -99,7 +99,7 @@ def test_each_vertex_becomes_an_algorithm() -> None:
     text = TINY.replace(
         "vertices = [0, 1]", "vertices = [0, 1]\neach_vertex = true\nonly = { penalties = [1] }"
     )
-    spec = parse_spec(Source.parse(text))
+    spec = parse_spec(TomlFile.parse(text))
     names = [a.name for a in spec.algorithms if a.family == "BayesACE"]
     assert names == ["BayesACE v=0", "BayesACE v=1"]
     assert "BayesACE v=0" not in spec.compared

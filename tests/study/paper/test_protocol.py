@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from daace.study.protocol import ROWS, differences, other_rows
-from daace.study.reading import read_spec
+from daace.study.paper.protocol import ROWS, differences, other_rows
+from daace.study.spec_reader import read_spec
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 
 
 def test_the_papers_study_differs_in_how_it_searches_and_nothing_else():
