@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from daace.cli.terminal import note
 from daace.data.table import did_you_mean, quote
@@ -14,29 +17,37 @@ if TYPE_CHECKING:
     from daace.data.table import Table
 
 
-def read_table(
-    data: Path, target: str, drop: Sequence[str] | None, keep: Sequence[str] | None
-) -> Table:
+@dataclass
+class Columns:
+    """Which columns of a table are features, and which is the class."""
+
+    target: Annotated[str, typer.Option(help="Column that holds the class.")]
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to model although it looks like an id; repeatable."),
+    ] = None
+
+
+def read_table(data: Path, columns: Columns) -> Table:
     """Read a table to learn from, and say which columns are no features.
 
     Args:
         data: CSV, TSV or parquet.
-        target: column that holds the class.
-        drop: columns to leave out.
-        keep: columns to model although they look like ids.
+        columns: which of its columns to learn.
     """
     from daace.data.columns import likely_ids
     from daace.data.files import read_frame
     from daace.data.table import Table
 
-    frame = read_frame(data)
-    for option, names in (("--drop", drop), ("--keep", keep)):
+    frame, target = read_frame(data), columns.target
+    for option, names in (("--drop", columns.drop), ("--keep", columns.keep)):
         unknown = [name for name in names or [] if name not in frame.columns]
         if unknown:
             raise InvalidInput(
                 argument=option, expected=f"name columns of '{data}'", got=quote(unknown)
             )
-    frame = frame.drop(columns=list(drop or []))
+    frame = frame.drop(columns=list(columns.drop or []))
     if target not in frame.columns:
         raise InvalidInput(
             f"'--target' must be a column of '{data}': {quote(frame.columns)}. Got '{target}'."
@@ -48,7 +59,7 @@ def read_table(
             f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
             f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
         )
-    table = Table.from_frame(frame, target=target, name=data.stem, keep=keep or ())
+    table = Table.from_frame(frame, target=target, name=data.stem, keep=columns.keep or ())
     if set(table.left_out) & set(likely_ids(frame)):
         note("To model what looks like an id, pass --keep NAME.")
     return table

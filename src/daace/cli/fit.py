@@ -1,0 +1,162 @@
+"""`daace fit`: learn the density of a table and write it to a model file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from daace._options import expanded
+from daace.cli.tables import Columns, read_table
+from daace.cli.terminal import busy, check_file, note
+from daace.data.table import quote
+from daace.exceptions import InvalidInput
+from daace.explain.registry import available, density_class
+
+if TYPE_CHECKING:
+    from daace.data.table import Table
+    from daace.density.base import ConditionalDensity
+    from daace.density.realnvp import RealNVP
+    from daace.explain.trust.check import Check
+
+#: Values that Python writes otherwise than JSON.
+SPOKEN = {"True": True, "False": False, "None": None}
+
+#: How a training ended, in words.
+ENDED = {
+    "epochs": "all that were asked for",
+    "early": "then the held-out rows were described no better",
+    "time": "then the time was over",
+    "interrupted": "then it was interrupted",
+    "overflow": "then it overflowed",
+}
+
+
+@dataclass
+class Learning:
+    """How a density is learned."""
+
+    density: Annotated[str, typer.Option(help=f"How to learn: one of {quote(available())}.")] = (
+        "linear-gaussian"
+    )
+    settings: Annotated[
+        Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
+    ] = None
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the density; repeatable."),
+    ] = None
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File from which a stopped training of a realnvp continues.")
+    ] = None
+    include_rows: Annotated[
+        bool, typer.Option("--include-rows", help="Allow a file that holds training rows (kde).")
+    ] = False
+
+
+@expanded
+def fit(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Table with a header: CSV, TSV or parquet.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
+    columns: Columns,
+    learning: Learning,
+) -> None:
+    """Learn the density of a table and write it to a model file."""
+    from daace.density.realnvp import RealNVP
+    from daace.explain.explainer import Explainer
+    from daace.explain.fitting import fit as learn
+    from daace.explain.trust.held_out import check_fit
+
+    _check_use(data, output, learning)
+    unfitted = _unfitted(learning.density, learning.settings, learning.changes or [])
+    table = read_table(data, columns)
+    if isinstance(unfitted, RealNVP):
+        trained = _train(unfitted, table, learning.checkpoint)
+        explainer = Explainer(trained, held_out=check_fit(trained, table))
+        explainer.save(output)
+    else:
+        with busy(f"Learning the density of {len(table)} rows"):
+            explainer = learn(table, density=unfitted)
+            explainer.save(output, include_rows=learning.include_rows)
+    names = "1 feature" if len(table.features) == 1 else f"{len(table.features)} features"
+    note(
+        f"Learned {names} and the classes {quote(table.classes.tolist())} from {len(table)} rows: "
+        f"{output}"
+    )
+    note(_on_held_out(explainer.held_out))
+
+
+def _check_use(data: Path, output: Path, learning: Learning) -> None:
+    """Refuse options that do not go together, and files that cannot be written."""
+    kind, settings, checkpoint = learning.density, learning.settings, learning.checkpoint
+    if kind not in available():
+        raise InvalidInput(
+            argument="--density", expected=f"be one of {quote(available())}", got=f"'{kind}'"
+        )
+    if density_class(kind).holds_rows and not learning.include_rows:
+        raise InvalidInput(
+            f"A model file of density '{kind}' holds the training rows: "
+            "pass --include-rows if whoever reads the file may see them."
+        )
+    check_file("--output", output, data, settings)
+    for option, path in (("--settings", settings), ("--checkpoint", checkpoint)):
+        if path is not None and kind != "realnvp":
+            raise InvalidInput(
+                argument=option, expected="go with --density realnvp", got=f"'{kind}'"
+            )
+    if checkpoint is not None:
+        check_file("--checkpoint", checkpoint, data, settings, output)
+
+
+def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> ConditionalDensity:
+    """Return a density with the settings of a file, if there is one, and those given one by one."""
+    from daace.density.settings import read_settings
+
+    density = density_class(kind)() if settings is None else read_settings(settings)
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise InvalidInput(argument="--set", expected="be like epochs=100", got=f"'{change}'")
+        try:
+            value = SPOKEN[text] if text in SPOKEN else json.loads(text)
+        except ValueError:  # a word
+            value = text
+        try:
+            density.set_params(**{name: value})
+        except InvalidInput as error:
+            raise InvalidInput(f"'--set {change}' is refused: {error}") from None
+    return density
+
+
+def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
+    """Train a flow with a bar of its own; an interrupt keeps the best state. Say how it went."""
+    try:
+        density.fit(table, progress=True, checkpoint=checkpoint)
+    except KeyboardInterrupt:
+        note("Interrupted before the first epoch was over: nothing was written.")
+        raise typer.Exit(130) from None
+    history = density.history_
+    validated = history["validation_loss"].notna().any()
+    loss = history["validation_loss" if validated else "train_loss"].min()
+    where = "held-out" if validated else "training"
+    note(
+        f"Trained for {len(history)} epochs, {ENDED[density.stopped_]}. "
+        f"Mean log p(x | class) of the {where} rows: {-loss:.6g}"
+    )
+    return density
+
+
+def _on_held_out(check: Check | None) -> str:
+    """Say what came out when the model was checked on rows that were held out."""
+    from daace.explain.trust.held_out import find_weakness
+
+    if check is None:
+        return "Not checked on held-out rows: there are too few of them."
+    weak = find_weakness(check, classified=False)
+    return weak[0] if weak else f"Checked on {check.rows:,} held-out rows: no warnings."
