@@ -20,7 +20,7 @@ from daace.exceptions import InvalidInput
 from daace.landscape.path import (
     EPSILON,
     PANEL,
-    Rule,
+    Quadrature,
     gauss_rule,
     midpoint_rule,
     segment_lengths,
@@ -171,7 +171,7 @@ class Landscape:
     def segment_costs(
         self,
         paths: FloatArray,
-        rule: Rule,
+        rule: Quadrature,
         *,
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
@@ -183,7 +183,7 @@ class Landscape:
     def segment_costs_and_gradient(
         self,
         paths: FloatArray,
-        rule: Rule,
+        rule: Quadrature,
         *,
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
@@ -208,7 +208,7 @@ class Landscape:
         self,
         joint: FloatArray,
         paths: FloatArray,
-        rule: Rule,
+        rule: Quadrature,
         *,
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
@@ -242,7 +242,7 @@ class Landscape:
 
         return Segments(lengths * average, lengths, shares, stretching)
 
-    def converged_rule(self, path: FloatArray) -> Rule:
+    def converged_rule(self, path: FloatArray) -> Quadrature:
         """Return the shortest rule that a doubled one confirms on this path."""
         nodes, _ = self._converge(path[None], self._units(path[None]), None)
         return gauss_rule(int(nodes[0]))
