@@ -79,7 +79,9 @@ class Landscape:
     def __post_init__(self) -> None:
         if not isinstance(self.density, ConditionalDensity):
             raise InvalidInput(
-                f"'density' must be a ConditionalDensity. Got {type(self.density).__name__}."
+                argument="density",
+                expected="be a ConditionalDensity",
+                got=type(self.density).__name__,
             )
         self.density.draws_  # noqa: B018  # says so if the density is not fitted
         check_choice("scale", self.scale, ("relative", "nll"))
@@ -292,7 +294,9 @@ class Landscape:
         path = np.asarray(waypoints, dtype=np.float64)
         n = len(self.density.features_)
         if path.ndim != 2 or path.shape[1] != n or not len(path):
-            raise InvalidInput(f"'waypoints' must have shape (waypoints, {n}). Got {path.shape}.")
+            raise InvalidInput(
+                argument="waypoints", expected=f"have shape (waypoints, {n})", got=str(path.shape)
+            )
         return path
 
 
