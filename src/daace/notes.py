@@ -9,6 +9,10 @@ from typing import Any, Self
 SENTENCES: dict[str, str] = {
     "cut_short": "This is the best way found until the time limit was over: raise 'time_limit' to "
     "look further.",
+    "rule_in_the_way": "{words} stands in the way: without it there is a path.",
+    "rule_too_strict": "{words} stands in the way: {enough:.15g} would be enough.",
+    "rules_also_in_the_way": "Leaving out {words} would also do.",
+    "rules_together_in_the_way": "No rule alone stands in the way; it takes leaving out {words}.",
 }
 
 

@@ -11,7 +11,6 @@ from daace.explain.page import PAGE, STYLE, cards, picture, table
 from daace.explain.words import (
     NAMED,
     advice,
-    exact,
     format_change,
     format_sd,
     headline,
@@ -19,7 +18,7 @@ from daace.explain.words import (
     percent_of_cases,
     step_name,
 )
-from daace.landscape.links import Link
+from daace.landscape.constraints import Constraints
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -183,7 +182,6 @@ def _caveats(e: Explanation) -> str:
 
 def _settings(e: Explanation) -> str:
     p = e.provenance
-    rules = {name: rule for name, rule in p.constraints.items() if rule}
     rows: dict[str, Any] = {
         "status": e.status,
         "plausibility": "set by min_log_prob" if p.plausibility is None else p.plausibility,
@@ -191,8 +189,7 @@ def _settings(e: Explanation) -> str:
         "min_posterior": p.min_posterior,
         "penalty": p.penalty,
         "scale": p.scale,
-        "constraints": "; ".join(f"{name}: {_rule(name, rule)}" for name, rule in rules.items())
-        or "none",
+        "constraints": Constraints(**p.constraints).describe() or "none",
         "density": p.density,
         "class judged by": p.classifier or "the density",
         "planner": p.planner,
@@ -206,11 +203,3 @@ def _settings(e: Explanation) -> str:
         for name, value in rows.items()
     )
     return f'<h2>Settings</h2>\n<table class="settings"><tbody>{cells}</tbody></table>'
-
-
-def _rule(name: str, rule: Any) -> str:
-    if name == "links":
-        return ", ".join(str(Link(**link)) for link in rule)
-    if isinstance(rule, dict):
-        return ", ".join(f"{feature} {exact(value)}" for feature, value in rule.items())
-    return str(rule) if isinstance(rule, int) else ", ".join(map(str, rule))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from daace.data.table import quote
 from daace.explain.oddities import WEAK
+from daace.landscape.rules.argument import exact
 
 if TYPE_CHECKING:
     from daace.explain.explanation import Explanation
@@ -159,17 +160,6 @@ def format_number(value: float, grain: float, size: float) -> str:
         return f"{value:.{min(max(digits, 3), 12)}e}"
     text = f"{value:,.{max(0, decimals)}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
-
-
-def exact(value: float) -> str:
-    """Return a setting as it was given.
-
-    Example:
-        >>> exact(50.0), exact(0.999999999999), exact(15_000_000.0)
-        ('50', '0.999999999999', '15000000')
-    """
-    short = f"{value:.15g}"
-    return short if float(short) == value else repr(float(value))
 
 
 def format_sd(change: float) -> str:

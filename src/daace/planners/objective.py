@@ -10,7 +10,7 @@ from daace._typing import FloatArray, IntArray
 from daace.landscape.cost import Landscape
 from daace.landscape.feasible import project_paths
 from daace.landscape.goal import GoalRegion
-from daace.landscape.links import Slabs
+from daace.landscape.linear_constraints import Slabs
 from daace.landscape.path import Quadrature
 from daace.planners.tangent import Tangent
 
