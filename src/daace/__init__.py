@@ -33,8 +33,8 @@ from daace.explain.trust.stability import Stability
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
-from daace.landscape.links import Link
 from daace.landscape.problem import Problem
+from daace.landscape.rules.link import Link
 from daace.planners.base import Plan, Planner, Status
 from daace.planners.face import Face
 from daace.planners.nsga2 import NSGA2

@@ -21,6 +21,10 @@ SENTENCES: dict[str, str] = {
     "look further.",
     "invalid_row": "{reason}",
     "no_alternative": "No other way was found for at most {factor:g} times the cost.",
+    "rule_in_the_way": "{words} stands in the way: without it there is a path.",
+    "rule_too_strict": "{words} stands in the way: {enough:.15g} would be enough.",
+    "rules_also_in_the_way": "Leaving out {words} would also do.",
+    "rules_together_in_the_way": "No rule alone stands in the way; it takes leaving out {words}.",
     "weak_density": "The model is weak on {rows:,} held-out rows: {findings}.",
 }
 

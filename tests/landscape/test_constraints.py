@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import pickle
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints
 from daace.landscape.feasible import FeasibleSet, isotonic
-from daace.landscape.links import Link
+from daace.landscape.rules import Fixed, Link, Lower, MaxChanged
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def _start(flowers: LinearGaussianNetwork) -> FloatArray:
 
 
 def test_without_rules_the_box_is_that_of_the_draws(flowers: LinearGaussianNetwork) -> None:
-    feasible = Constraints().compile(flowers, _start(flowers))
+    feasible = Constraints().compile(flowers, _start(flowers)).feasible
     assert np.array_equal(feasible.lower, flowers.draws_.lower)
     assert np.array_equal(feasible.upper, flowers.draws_.upper)
     assert not feasible.direction.any()
@@ -41,7 +42,7 @@ def test_without_rules_the_box_is_that_of_the_draws(flowers: LinearGaussianNetwo
 
 def test_the_box_stretches_to_the_start(flowers: LinearGaussianNetwork) -> None:
     start = np.array([30.0, -30.0, 0.0, 0.0])
-    feasible = Constraints().compile(flowers, start)
+    feasible = Constraints().compile(flowers, start).feasible
     assert feasible.upper[0] == 30
     assert feasible.lower[1] == -30
     assert feasible.contains(start[None])
@@ -49,7 +50,7 @@ def test_the_box_stretches_to_the_start(flowers: LinearGaussianNetwork) -> None:
 
 def test_a_box_of_ones_own(flowers: LinearGaussianNetwork) -> None:
     box = (np.full(4, -0.5), np.full(4, 9.0))
-    feasible = Constraints().compile(flowers, np.array([0.0, -2.0, 0.0, 0.0]), box)
+    feasible = Constraints().compile(flowers, np.array([0.0, -2.0, 0.0, 0.0]), box).feasible
     assert feasible.lower.tolist() == [-0.5, -2.0, -0.5, -0.5]
     assert feasible.upper.tolist() == [9.0] * 4
     assert box[0].tolist() == [-0.5] * 4
@@ -57,14 +58,18 @@ def test_a_box_of_ones_own(flowers: LinearGaussianNetwork) -> None:
 
 def test_rules_in_the_users_units(flowers: LinearGaussianNetwork) -> None:
     start = _start(flowers)
-    feasible = Constraints(
-        fixed=["sepal length"],
-        lower={"sepal width": 2.5, "petal length": -100},
-        upper={"sepal width": 3.2},
-        only_up=["petal width"],
-        only_down=["petal length"],
-        weights={"petal length": 3},
-    ).compile(flowers, start)
+    feasible = (
+        Constraints(
+            fixed=["sepal length"],
+            lower={"sepal width": 2.5, "petal length": -100},
+            upper={"sepal width": 3.2},
+            only_up=["petal width"],
+            only_down=["petal length"],
+            weights={"petal length": 3},
+        )
+        .compile(flowers, start)
+        .feasible
+    )
     lower, upper = flowers.to_user(np.stack([feasible.lower, feasible.upper])).to_numpy()
     assert lower[0] == pytest.approx(6.0) == upper[0]
     assert feasible.lower[0] == start[0] == feasible.upper[0]
@@ -79,7 +84,7 @@ def test_rules_in_the_users_units(flowers: LinearGaussianNetwork) -> None:
 
 def test_fixed_goes_before_directions(flowers: LinearGaussianNetwork) -> None:
     rules = Constraints(fixed=["petal width"], only_up=["petal width"])
-    feasible = rules.compile(flowers, _start(flowers))
+    feasible = rules.compile(flowers, _start(flowers)).feasible
     assert feasible.direction.tolist() == [0, 0, 0, 0]
     assert feasible.lower[3] == feasible.upper[3]
 
@@ -87,7 +92,7 @@ def test_fixed_goes_before_directions(flowers: LinearGaussianNetwork) -> None:
 def test_a_bound_at_the_start_holds_in_spite_of_rounding(flowers: LinearGaussianNetwork) -> None:
     start = _start(flowers)
     rules = Constraints(lower={"sepal length": 6.0}, upper={"petal width": 1.2})
-    feasible = rules.compile(flowers, start)
+    feasible = rules.compile(flowers, start).feasible
     assert feasible.contains(start[None])
     assert feasible.lower[0] == pytest.approx(start[0], abs=1e-9)
 
@@ -219,7 +224,7 @@ def test_projection_does_not_change_its_argument() -> None:
 def test_changes_are_bounded_from_the_start(flowers: LinearGaussianNetwork) -> None:
     start = _start(flowers)
     rules = Constraints(max_rise={"petal width": 0.5}, max_fall={"petal width": 0.0})
-    feasible = rules.compile(flowers, start)
+    feasible = rules.compile(flowers, start).feasible
     user = flowers.to_user(np.stack([feasible.lower, feasible.upper]))["petal width"]
     assert user.tolist() == pytest.approx([1.2, 1.7])
 
@@ -237,7 +242,7 @@ def test_steps_whole_numbers_and_links_in_the_users_units(flowers: LinearGaussia
         ],
         max_changed=2,
     )
-    feasible = rules.compile(flowers, start)
+    feasible = rules.compile(flowers, start).feasible
     scale = flowers.standardizer_.scale
     assert (feasible.steps * scale).tolist() == pytest.approx([np.inf, np.inf, 2.0, 0.25])
     assert feasible.grid.features.tolist() == [2]
@@ -289,3 +294,22 @@ def test_rules_come_back_from_plain_values() -> None:
     )
     again = Constraints(**json.loads(json.dumps(asdict(rules))))
     assert again == rules
+
+
+def test_rules_by_themselves_make_the_same_constraints() -> None:
+    rules = Constraints(fixed=["a", "b"], lower={"c": 1}, max_changed=2)
+    assert rules.rules == (Fixed("a"), Fixed("b"), Lower("c", 1.0), MaxChanged(2))
+    assert Constraints.of(rules.rules) == rules
+    assert rules.without(Fixed("a")) == Constraints(fixed=["b"], lower={"c": 1}, max_changed=2)
+    assert Constraints.of([Lower("c", 1.0), Lower("c", 2.0)]).lower == {"c": 2.0}
+    assert rules.describe() == "fixed: a, b; lower: c 1; max_changed: 2"
+
+
+def test_rules_that_have_been_used_are_equal_printed_and_stored_as_before() -> None:
+    used, fresh = (Constraints(fixed=["a"], weights={"b": 2}) for _ in range(2))
+    assert len(used.rules) == 2
+    assert used == fresh
+    assert repr(used) == repr(fresh)
+    assert asdict(used) == asdict(fresh)
+    assert pickle.loads(pickle.dumps(used)) == fresh
+    assert replace(used, fixed=["c"]).rules[0] == Fixed("c")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from daace.landscape.feasible import Changes, FeasibleSet, Grid, project_paths
-from daace.landscape.links import Slabs
+from daace.landscape.linear_constraints import Slabs
 
 
 def box(n: int, **rules: object) -> FeasibleSet:

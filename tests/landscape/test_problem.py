@@ -13,6 +13,7 @@ from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
+from daace.landscape.rules import Draft, Fixed, Rule
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +134,22 @@ def test_a_changed_problem_is_right_in_every_part(flowers: LinearGaussianNetwork
     elsewhere = replace(narrow, start={**ROW, "sepal width": 3.5})
     assert elsewhere.feasible.allows(elsewhere.x)
     assert elsewhere.to_user.start[1] == 3.5
+
+
+def test_each_rule_is_compiled_once(
+    flowers: LinearGaussianNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Rule] = []
+    compile_ = Fixed.compile
+
+    def count(self: Fixed, draft: Draft) -> None:
+        written.append(self)
+        compile_(self, draft)
+
+    monkeypatch.setattr(Fixed, "compile", count)
+    problem = _problem(flowers, ROW, fixed=["sepal width", "petal width"])
+    assert written == [Fixed("sepal width"), Fixed("petal width")]
+    assert problem.to_user.lower[1] == problem.to_user.upper[1] == 3.0
 
 
 def test_a_row_is_judged_as_it_is_returned(flowers: LinearGaussianNetwork) -> None:

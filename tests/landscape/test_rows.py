@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from daace.data.table import Standardizer
 from daace.landscape.constraints import Constraints
 from daace.landscape.rows import RowMap, frame_of_rows
+from daace.landscape.rules import Draft
 
 FEATURES = ("age", "debt", "income")
 STANDARDIZER = Standardizer(np.array([41.3, -2.0, 1234.5]), np.array([12.7, 3.0, 321.0]))
@@ -16,8 +17,10 @@ START = np.array([41.0, 0.1, 999.9])
 
 def row_map(**rules: object) -> RowMap:
     x = STANDARDIZER.transform(START)
-    constraints = Constraints(**rules)  # type: ignore[arg-type]
-    return RowMap.compile(constraints, FEATURES, STANDARDIZER, x, START)
+    draft = Draft(FEATURES, STANDARDIZER, x, START, box=(x - 9, x + 9))
+    for rule in Constraints(**rules).rules:  # type: ignore[arg-type]
+        rule.compile(draft)
+    return draft.finish().to_user
 
 
 def test_what_stays_is_the_users_own_value() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from daace.landscape.links import Slabs
+from daace.landscape.linear_constraints import Slabs
 from daace.planners.tangent import Tangent
 
 FREE, RISING, FALLING = 0, 1, -1

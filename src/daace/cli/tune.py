@@ -14,7 +14,7 @@ from daace.cli.tables import Columns, read_table
 from daace.cli.terminal import check_file, note
 
 if TYPE_CHECKING:
-    from daace.density.tune import Tuned
+    from daace.density.tune import Tuning
 
 
 @dataclass
@@ -83,7 +83,7 @@ def tune(
     )
 
 
-def _show_best(found: Tuned) -> None:
+def _show_best(found: Tuning) -> None:
     """Print the best trials."""
     best = found.trials.dropna(subset="score").sort_values("score", ascending=False)
     shown = best.head(5).drop(columns=["state", "folds"])

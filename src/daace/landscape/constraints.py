@@ -1,98 +1,125 @@
-"""What may change on the way, in the user's words; compiled into a set in model space."""
+"""What may change on a path, in the user's words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Self
 
-import numpy as np
-
-from daace._checks import check_integer
 from daace._typing import FloatArray
 from daace.data.table import did_you_mean, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
-from daace.landscape.feasible import Changes, FeasibleSet, Grid
-from daace.landscape.links import Link, Slabs
+from daace.landscape.rules.base import Rule
+from daace.landscape.rules.bounds import Lower, MaxFall, MaxRise, Upper
+from daace.landscape.rules.count import MaxChanged
+from daace.landscape.rules.direction import Fixed, OnlyDown, OnlyUp
+from daace.landscape.rules.draft import CompiledRules, Draft
+from daace.landscape.rules.link import Link, Linked
+from daace.landscape.rules.step import MaxStep
+from daace.landscape.rules.weight import Weight
+from daace.landscape.rules.whole import Whole
 
-#: Rules that map features to numbers, and what those must be.
-MAPPINGS: dict[str, tuple[str, Callable[[float], bool]]] = {
-    "lower": ("numbers", lambda number: number < np.inf),
-    "upper": ("numbers", lambda number: number > -np.inf),
-    "weights": ("positive numbers", lambda number: 0 < number < np.inf),
-    "max_rise": ("numbers from 0 on", lambda number: number >= 0),
-    "max_fall": ("numbers from 0 on", lambda number: number >= 0),
-    "max_step": ("positive numbers", lambda number: number > 0),
-}
+
+def _given(kind: type[Rule]) -> Any:
+    """Register a kind of rule: return the field that holds its argument."""
+    empty, metadata = kind.argument.empty, {"rule": kind}
+    if isinstance(empty, dict):
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=empty, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class Constraints:
     """Rules for every waypoint, by feature name and in the user's units.
 
+    Each keyword is one kind of rule; `daace.landscape.rules` has a class for each, and the recipe
+    for writing more.
+
     Args:
         fixed: features that keep their value.
-        lower, upper: bounds by feature.
-        max_rise, max_fall: bounds of the change from the start, by feature.
-        only_up, only_down: features that may only rise, or only fall, from waypoint to waypoint.
-        weights: how hard a change is: a feature of weight 2 counts twice in the length.
+        lower: lowest value, by feature.
+        upper: highest value, by feature.
+        only_up: features that may only rise, from waypoint to waypoint.
+        only_down: features that may only fall, from waypoint to waypoint.
+        weights: how hard a change is, by feature: a weight of 2 counts twice in the length.
+        max_rise: largest rise from the start, by feature.
+        max_fall: largest fall from the start, by feature.
         max_step: largest change from one waypoint to the next, by feature; long segments get
             more waypoints, on the same line and at the same cost.
         integer: features that are whole numbers.
         links: weighted sums of features that keep a value or a bound.
         max_changed: how many features may change at all.
 
+    Raises:
+        InvalidInput: an argument has another form or is out of range, or two contradict each other.
+
     Example:
         >>> Constraints(fixed=["age"], only_up=["education"], upper={"debt": 20_000}).fixed
         ('age',)
     """
 
-    fixed: Collection[str] = ()
-    lower: Mapping[str, float] = field(default_factory=dict)
-    upper: Mapping[str, float] = field(default_factory=dict)
-    only_up: Collection[str] = ()
-    only_down: Collection[str] = ()
-    weights: Mapping[str, float] = field(default_factory=dict)
-    max_rise: Mapping[str, float] = field(default_factory=dict)
-    max_fall: Mapping[str, float] = field(default_factory=dict)
-    max_step: Mapping[str, float] = field(default_factory=dict)
-    integer: Collection[str] = ()
-    links: Collection[Link] = ()
-    max_changed: int | None = None
+    fixed: Collection[str] = _given(Fixed)
+    lower: Mapping[str, float] = _given(Lower)
+    upper: Mapping[str, float] = _given(Upper)
+    only_up: Collection[str] = _given(OnlyUp)
+    only_down: Collection[str] = _given(OnlyDown)
+    weights: Mapping[str, float] = _given(Weight)
+    max_rise: Mapping[str, float] = _given(MaxRise)
+    max_fall: Mapping[str, float] = _given(MaxFall)
+    max_step: Mapping[str, float] = _given(MaxStep)
+    integer: Collection[str] = _given(Whole)
+    links: Collection[Link] = _given(Linked)
+    max_changed: int | None = _given(MaxChanged)
 
     def __post_init__(self) -> None:
-        for name in ("fixed", "only_up", "only_down", "integer"):
-            value = getattr(self, name)
-            if isinstance(value, str) or not isinstance(value, Iterable):
-                raise InvalidInput(f"'{name}' must be a list of features. Got {value!r}.")
-            object.__setattr__(self, name, tuple(str(feature) for feature in value))
-        for name in MAPPINGS:
-            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
-        if isinstance(self.links, Link | str) or not isinstance(self.links, Iterable):
-            raise InvalidInput(f"'links' must be a list of daace.Link. Got {self.links!r}.")
-        links = [Link(**link) if isinstance(link, Mapping) else link for link in self.links]
-        if not all(isinstance(link, Link) for link in links):
-            raise InvalidInput(f"'links' must be a list of daace.Link. Got {links!r}.")
-        object.__setattr__(self, "links", tuple(links))
-        if self.max_changed is not None:
-            check_integer("max_changed", self.max_changed, at_least=1)
-        both = sorted(set(self.only_up) & set(self.only_down))
-        if both:
-            raise InvalidInput(
-                f"'only_up' and 'only_down' must differ. Got {quote(both)} in both: use 'fixed'."
-            )
-        crossed = [f for f in self.lower if self.lower[f] > self.upper.get(f, np.inf)]
-        if crossed:
-            raise InvalidInput(
-                f"'lower' must not exceed 'upper'. Got {self.lower[crossed[0]]} > "
-                f"{self.upper[crossed[0]]} for '{crossed[0]}'."
-            )
-        small = [f for f in self.integer if self.max_step.get(f, 1.0) < 1]
-        if small:
-            raise InvalidInput(
-                f"'max_step' must be at least 1 where numbers are whole. "
-                f"Got {self.max_step[small[0]]:g} for '{small[0]}'."
-            )
+        kinds = self.kinds()
+        for kind in kinds:
+            value = kind.argument.check(kind.name, getattr(self, kind.name))
+            object.__setattr__(self, kind.name, value)
+        given = {kind.name: getattr(self, kind.name) for kind in kinds}
+        for kind in kinds:
+            kind.check_together(given)
+
+    @classmethod
+    def kinds(cls) -> tuple[type[Rule], ...]:
+        """Return the class of each kind of rule, in the order of the arguments."""
+        return tuple(entry.metadata["rule"] for entry in fields(cls))
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule]) -> Self:
+        """Return the constraints made of rules; of two bounds on a feature, the stricter one."""
+        entries: dict[type[Rule], list[tuple[Any, ...]]] = {}
+        for rule in rules:
+            entries.setdefault(type(rule), []).append(rule.entry)
+        return cls(**{kind.name: kind.argument.join(some) for kind, some in entries.items()})
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule by itself, in the order of the arguments."""
+        return tuple(
+            kind(*entry)
+            for kind in self.kinds()
+            for entry in kind.argument.entries(getattr(self, kind.name))
+        )
+
+    def without(self, rule: Rule) -> Self:
+        """Return the constraints without one rule."""
+        return self.of(other for other in self.rules if other != rule)
+
+    def describe(self) -> str:
+        """Return all rules in one line.
+
+        Example:
+            >>> Constraints(fixed=["age", "sex"], upper={"debt": 20_000}).describe()
+            'fixed: age, sex; upper: debt 20000'
+        """
+        parts = []
+        for name, rules in groupby(self.rules, key=lambda rule: rule.name):
+            parts.append(f"{name}: {', '.join(rule.listed() for rule in rules)}")
+        return "; ".join(parts)
 
     def check_features(self, names: Sequence[str]) -> None:
         """Refuse rules on what is not among the names.
@@ -100,7 +127,7 @@ class Constraints:
         Raises:
             InvalidInput: a rule names another feature; a name that looks like it is proposed.
         """
-        unknown = sorted(self.features() - set(names))
+        unknown = sorted(self._features.difference(names))
         if unknown:
             raise InvalidInput(
                 f"'constraints' must name features of the model. Got {quote(unknown)}."
@@ -109,135 +136,36 @@ class Constraints:
 
     def features(self) -> set[str]:
         """Return every feature that a rule names."""
-        named = (getattr(self, name) for name in ("fixed", "only_up", "only_down", "integer"))
-        mapped = (getattr(self, name) for name in MAPPINGS)
-        linked = (link.terms for link in self.links)
-        return {feature for names in (*named, *mapped, *linked) for feature in names}
+        return set(self._features)
+
+    @cached_property
+    def _features(self) -> frozenset[str]:  # asked for once a row in batches
+        return frozenset(feature for rule in self.rules for feature in rule.features())
 
     def compile(
         self,
         density: ConditionalDensity,
         start: FloatArray,
         box: tuple[FloatArray, FloatArray] | None = None,
-    ) -> FeasibleSet:
-        """Return the model-space set that waypoints must stay in.
+        *,
+        row: FloatArray | None = None,
+    ) -> CompiledRules:
+        """Return the set that waypoints must stay in, and the map from waypoints to rows.
 
         Args:
             density: knows names and units.
             start: model-space start, always inside.
             box: model-space bounds of all waypoints; those of the density's draws when left out.
+            row: the start in user units, to the last bit; computed from `start` when left out.
 
         Raises:
             InvalidInput: a rule names an unknown feature or excludes the start.
         """
-        names = density.features_
-        self.check_features(names)
-        position = {name: j for j, name in enumerate(names)}
-        scale, mean = density.standardizer_.scale, density.standardizer_.mean
-        low, high = box if box is not None else (density.draws_.lower, density.draws_.upper)
-        if np.shape(low) != start.shape or np.shape(high) != start.shape:
-            raise InvalidInput(f"'box' must be two arrays of {len(start)} numbers.")
-        if not np.all(np.asarray(low) <= np.asarray(high)):
-            raise InvalidInput("'box' must have its lower bounds below its upper bounds.")
-        lower = np.minimum(np.asarray(low, dtype=np.float64), start)
-        upper = np.maximum(np.asarray(high, dtype=np.float64), start)
-        direction = np.zeros(len(names), dtype=np.intp)
-        weights = np.ones(len(names))
-        for sense, bounds in (("lower", self.lower), ("upper", self.upper)):
-            for feature, bound in bounds.items():
-                j = position[feature]
-                value = (bound - mean[j]) / scale[j]
-                slack = start[j] - value if sense == "lower" else value - start[j]
-                if slack < -1e-9 * max(1.0, abs(value)):
-                    here = start[j] * scale[j] + mean[j]
-                    raise InvalidInput(
-                        f"'{sense}' must allow the start. Got {sense}={bound:g} for '{feature}', "
-                        f"which is {here:g} now: move the bound or leave it out."
-                    )
-                if sense == "lower":
-                    lower[j] = min(max(lower[j], value), start[j])
-                else:
-                    upper[j] = max(min(upper[j], value), start[j])
-        for feature, rise in self.max_rise.items():
-            j = position[feature]
-            upper[j] = min(upper[j], start[j] + rise / scale[j])
-        for feature, fall in self.max_fall.items():
-            j = position[feature]
-            lower[j] = max(lower[j], start[j] - fall / scale[j])
-        for feature in self.only_up:
-            direction[position[feature]] = 1
-            lower[position[feature]] = start[position[feature]]
-        for feature in self.only_down:
-            direction[position[feature]] = -1
-            upper[position[feature]] = start[position[feature]]
-        for feature in self.fixed:
-            j = position[feature]
-            lower[j] = upper[j] = start[j]
-            direction[j] = 0
-        for feature, weight in self.weights.items():
-            weights[position[feature]] = weight
-        steps = np.full(len(names), np.inf)
-        for feature, step in self.max_step.items():
-            whole = np.floor(step) if feature in self.integer else step
-            steps[position[feature]] = whole / scale[position[feature]]
-        grid = self._compile_grid(position, start, scale, mean)
-        lower, upper = grid.narrow(lower, upper)
-        return FeasibleSet(
-            lower,
-            upper,
-            direction,
-            weights,
-            slabs=self._compile_links(position, start, scale, mean),
-            steps=steps,
-            grid=grid,
-            changes=None if self.max_changed is None else Changes(start, self.max_changed),
-        )
-
-    def _compile_grid(
-        self, position: dict[str, int], start: FloatArray, scale: FloatArray, mean: FloatArray
-    ) -> Grid:
-        j = np.array(sorted(position[feature] for feature in set(self.integer)), dtype=np.intp)
-        grid = Grid(j, -mean[j] / scale[j], 1 / scale[j])
-        if len(j) and not grid.holds(start):
-            counts = grid.counts(start)
-            worst = int(np.argmax(np.abs(counts - np.rint(counts))))
-            name = {index: feature for feature, index in position.items()}[int(j[worst])]
-            raise InvalidInput(
-                f"'integer' must allow the start. Got '{name}', which is {counts[worst]:g} now: "
-                "round it, or leave it out."
-            )
-        return grid
-
-    def _compile_links(
-        self, position: dict[str, int], start: FloatArray, scale: FloatArray, mean: FloatArray
-    ) -> Slabs:
-        slabs = []
-        for link in self.links:
-            row = np.zeros(len(start))
-            for feature, weight in link.terms.items():
-                row[position[feature]] += weight
-            size = float(np.linalg.norm(row * scale))
-            low, high = ((bound - row @ mean) / size for bound in link.bounds)
-            slab = Slabs((row * scale / size)[None], np.array([low]), np.array([high]))
-            if not slab.hold(start):
-                raise InvalidInput(
-                    f"'links' must allow the start. Got {link}, where the sum is "
-                    f"{row @ (start * scale + mean):g} now: move the bound or leave it out."
-                )
-            slabs.append(slab)
-        return Slabs.joined(slabs, len(start))
-
-
-def _numbers(name: str, value: object) -> dict[str, float]:
-    """Return a rule that maps features to numbers, checked."""
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"'{name}' must map features to numbers. Got {type(value).__name__}.")
-    try:
-        numbers = {str(feature): float(number) for feature, number in value.items()}
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"'{name}' must map features to numbers. Got {dict(value)!r}.") from None
-    kind, good = MAPPINGS[name]
-    wrong = [feature for feature, number in numbers.items() if not good(number)]
-    if wrong:
-        raise InvalidInput(f"'{name}' must be {kind}. Got {numbers[wrong[0]]} for '{wrong[0]}'.")
-    return numbers
+        features, standardizer = density.features_, density.standardizer_
+        self.check_features(features)
+        box = (density.draws_.lower, density.draws_.upper) if box is None else box
+        row = standardizer.inverse(start) if row is None else row
+        draft = Draft(features, standardizer, start, row, box, self.rules)
+        for rule in self.rules:
+            rule.compile(draft)
+        return draft.finish()

@@ -20,7 +20,7 @@ from daace.exceptions import InvalidInput
 from daace.landscape.path import (
     EPSILON,
     PANEL,
-    Rule,
+    Quadrature,
     gauss_rule,
     midpoint_rule,
     segment_lengths,
@@ -79,7 +79,9 @@ class Landscape:
     def __post_init__(self) -> None:
         if not isinstance(self.density, ConditionalDensity):
             raise InvalidInput(
-                f"'density' must be a ConditionalDensity. Got {type(self.density).__name__}."
+                argument="density",
+                expected="be a ConditionalDensity",
+                got=type(self.density).__name__,
             )
         self.density.draws_  # noqa: B018  # says so if the density is not fitted
         check_choice("scale", self.scale, ("relative", "nll"))
@@ -171,7 +173,7 @@ class Landscape:
     def segment_costs(
         self,
         paths: FloatArray,
-        rule: Rule,
+        rule: Quadrature,
         *,
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
@@ -183,7 +185,7 @@ class Landscape:
     def segment_costs_and_gradient(
         self,
         paths: FloatArray,
-        rule: Rule,
+        rule: Quadrature,
         *,
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
@@ -208,7 +210,7 @@ class Landscape:
         self,
         joint: FloatArray,
         paths: FloatArray,
-        rule: Rule,
+        rule: Quadrature,
         *,
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
@@ -242,7 +244,7 @@ class Landscape:
 
         return Segments(lengths * average, lengths, shares, stretching)
 
-    def converged_rule(self, path: FloatArray) -> Rule:
+    def converged_rule(self, path: FloatArray) -> Quadrature:
         """Return the shortest rule that a doubled one confirms on this path."""
         nodes, _ = self._converge(path[None], self._units(path[None]), None)
         return gauss_rule(int(nodes[0]))
@@ -292,7 +294,9 @@ class Landscape:
         path = np.asarray(waypoints, dtype=np.float64)
         n = len(self.density.features_)
         if path.ndim != 2 or path.shape[1] != n or not len(path):
-            raise InvalidInput(f"'waypoints' must have shape (waypoints, {n}). Got {path.shape}.")
+            raise InvalidInput(
+                argument="waypoints", expected=f"have shape (waypoints, {n})", got=str(path.shape)
+            )
         return path
 
 

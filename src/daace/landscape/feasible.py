@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
-from daace.landscape.links import Slabs, nearest
+from daace.landscape.linear_constraints import Slabs, nearest
 
 #: Share of a step or a whole number that counts as rounding.
 ROUNDING = 1e-9
@@ -119,6 +119,11 @@ class Grid:
     @classmethod
     def none(cls) -> Grid:
         return cls(np.empty(0, dtype=np.intp), np.empty(0), np.empty(0))
+
+    @classmethod
+    def of(cls, features: IntArray, mean: FloatArray, scale: FloatArray) -> Grid:
+        """Return the whole numbers of some features, given the mean and scale of all."""
+        return cls(features, -mean[features] / scale[features], 1 / scale[features])
 
     def __len__(self) -> int:
         return len(self.features)

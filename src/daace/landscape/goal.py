@@ -92,7 +92,9 @@ class Goal:
         check_number("min_posterior", self.min_posterior)
         if not 0 <= self.min_posterior < 1:
             raise InvalidInput(
-                f"'min_posterior' must be at least 0 and below 1. Got {self.min_posterior!r}."
+                argument="min_posterior",
+                expected="be at least 0 and below 1",
+                got=repr(self.min_posterior),
             )
 
     def region(self, density: ConditionalDensity, posterior: Posterior | None = None) -> GoalRegion:
@@ -105,7 +107,9 @@ class Goal:
         label = density.classes_[density.class_index(self.target)]
         known = [str(name) for name in judge.classes_]
         if str(label) not in known:
-            raise InvalidInput(f"'posterior' must know the class '{label}'. Got {quote(known)}.")
+            raise InvalidInput(
+                argument="posterior", expected=f"know the class '{label}'", got=quote(known)
+            )
         index = known.index(str(label))
         beta = float(np.log(self.min_posterior)) if self.min_posterior > 0 else -np.inf
         return GoalRegion(density, posterior, index, self.threshold(density), beta)

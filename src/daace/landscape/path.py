@@ -17,7 +17,7 @@ PANEL = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class Quadrature:
     """Nodes and weights on [0, 1]; `weights` sum to 1."""
 
     nodes: FloatArray
@@ -28,18 +28,18 @@ class Rule:
 
 
 @lru_cache(maxsize=64)
-def gauss_rule(nodes: int) -> Rule:
+def gauss_rule(nodes: int) -> Quadrature:
     """Return Gauss-Legendre: one panel up to 16 nodes, panels of 16 beyond."""
     panels = -(-nodes // PANEL)
     x, w = np.polynomial.legendre.leggauss(nodes if panels == 1 else PANEL)
     starts = np.arange(panels)[:, None]
-    return Rule(((starts + (x + 1) / 2) / panels).ravel(), np.tile(w / (2 * panels), panels))
+    return Quadrature(((starts + (x + 1) / 2) / panels).ravel(), np.tile(w / (2 * panels), panels))
 
 
 @lru_cache(maxsize=8)
-def midpoint_rule(pieces: int) -> Rule:
+def midpoint_rule(pieces: int) -> Quadrature:
     """Return the midpoints of equal pieces, as in the paper's experiments (19 pieces)."""
-    return Rule((np.arange(pieces) + 0.5) / pieces, np.full(pieces, 1 / pieces))
+    return Quadrature((np.arange(pieces) + 0.5) / pieces, np.full(pieces, 1 / pieces))
 
 
 def segment_vectors(paths: FloatArray) -> FloatArray:
@@ -53,7 +53,7 @@ def segment_lengths(vectors: FloatArray) -> FloatArray:
     return lengths
 
 
-def points_along(paths: FloatArray, rule: Rule) -> FloatArray:
+def points_along(paths: FloatArray, rule: Quadrature) -> FloatArray:
     """Return the rule's points on each segment, shape `(..., segments, nodes, n)`."""
     t = rule.nodes[:, None]
     return paths[..., :-1, None, :] + t * segment_vectors(paths)[..., None, :]

@@ -57,8 +57,9 @@ class Problem:
         for name, kind in expected.items():
             if not isinstance(getattr(self, name), kind):
                 raise InvalidInput(
-                    f"'{name}' must be a daace.{kind.__name__}. "
-                    f"Got {type(getattr(self, name)).__name__}."
+                    argument=name,
+                    expected=f"be a daace.{kind.__name__}",
+                    got=type(getattr(self, name)).__name__,
                 )
         density = self.landscape.density
         standardizer = density.standardizer_
@@ -69,14 +70,13 @@ class Problem:
             given = self.start
             rows = given.values[None] if isinstance(given, UserRow) else density.user_values(given)
             if len(rows) != 1:
-                raise InvalidInput(f"'start' must be one row. Got {len(rows)}.")
+                raise InvalidInput(argument="start", expected="be one row", got=str(len(rows)))
             x, row = standardizer.transform(rows)[0], rows[0]
         x.flags.writeable = False
-        feasible = self.constraints.compile(density, x, self.box)
-        to_user = RowMap.compile(self.constraints, density.features_, standardizer, x, row)
+        compiled = self.constraints.compile(density, x, self.box, row=row)
         object.__setattr__(self, "x", x)
-        object.__setattr__(self, "to_user", to_user)
-        object.__setattr__(self, "feasible", feasible)
+        object.__setattr__(self, "to_user", compiled.to_user)
+        object.__setattr__(self, "feasible", compiled.feasible)
         object.__setattr__(self, "region", self.goal.region(density, self.posterior))
 
     def _check_point(self, start: object) -> FloatArray:
@@ -86,14 +86,16 @@ class Problem:
             x = np.array(start, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
             raise InvalidInput(
-                "'start' must be numbers in model space, or a row by feature names."
+                argument="start", expected="be numbers in model space, or a row by feature names"
             ) from None
         if len(x) != len(features):
-            raise InvalidInput(f"'start' must have {len(features)} values. Got {len(x)}.")
+            raise InvalidInput(
+                argument="start", expected=f"have {len(features)} values", got=str(len(x))
+            )
         if not np.isfinite(x).all():
-            raise InvalidInput("'start' must be finite. Got NaN or infinity.")
+            raise InvalidInput(argument="start", expected="be finite", got="NaN or infinity")
         if np.abs(x).max(initial=0.0) > LARGEST:
-            raise InvalidInput(f"'start' must be below {LARGEST:g} in size.")
+            raise InvalidInput(argument="start", expected=f"be below {LARGEST:g} in size")
         return x
 
     def path_cost(

@@ -11,7 +11,6 @@ import pandas as pd
 
 from daace._typing import FloatArray, IntArray
 from daace.data.table import Standardizer
-from daace.landscape.constraints import Constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,44 +42,6 @@ class RowMap:
     lower: FloatArray
     upper: FloatArray
     whole: IntArray
-
-    @classmethod
-    def compile(
-        cls,
-        constraints: Constraints,
-        features: Sequence[str],
-        standardizer: Standardizer,
-        x: FloatArray,
-        start: FloatArray,
-    ) -> RowMap:
-        """Return the map for the rules of one problem.
-
-        Args:
-            constraints: rules in user units.
-            features: names, in the model's order.
-            standardizer: of the density.
-            x: the start in model space.
-            start: the start in user units.
-        """
-        position = {name: j for j, name in enumerate(features)}
-        lower, upper = np.full(len(start), -np.inf), np.full(len(start), np.inf)
-        for feature, bound in constraints.lower.items():
-            lower[position[feature]] = bound
-        for feature, bound in constraints.upper.items():
-            upper[position[feature]] = bound
-        for feature, rise in constraints.max_rise.items():
-            j = position[feature]
-            upper[j] = min(upper[j], start[j] + rise)
-        for feature, fall in constraints.max_fall.items():
-            j = position[feature]
-            lower[j] = max(lower[j], start[j] - fall)
-        whole = np.array(sorted({position[f] for f in constraints.integer}), dtype=np.intp)
-        lower[whole], upper[whole] = np.ceil(lower[whole]), np.floor(upper[whole])
-        rising = [position[f] for f in (*constraints.only_up, *constraints.fixed)]
-        falling = [position[f] for f in (*constraints.only_down, *constraints.fixed)]
-        lower[rising], upper[falling] = start[rising], start[falling]
-        lower, upper = np.minimum(lower, start), np.maximum(upper, start)
-        return cls(standardizer, x, start, lower, upper, whole)
 
     def __call__(self, waypoints: FloatArray) -> FloatArray:
         """Return model-space waypoints, shape `(waypoints, n)`, in user units."""

@@ -30,7 +30,7 @@ from daace._typing import BoolArray, FloatArray, IntArray
 from daace._workers import Workers
 from daace.density.base import ConditionalDensity
 from daace.landscape.cost import Landscape
-from daace.landscape.path import Rule, gauss_rule, midpoint_rule
+from daace.landscape.path import Quadrature, gauss_rule, midpoint_rule
 from daace.planners.base import one_thread
 
 Indices: TypeAlias = npt.NDArray[np.int32]
@@ -89,7 +89,7 @@ class EdgeRule:
         return None if k is None else min(k, max(points - 1, 1))
 
     @property
-    def quadrature(self) -> Rule | None:
+    def quadrature(self) -> Quadrature | None:
         """Where the density is looked at on an edge; nowhere for 'epsilon' and 'knn'."""
         if self.kind == "density":
             return midpoint_rule(1)
@@ -191,7 +191,7 @@ def log_prob_along(
     begins: FloatArray,
     ends: FloatArray,
     joints: tuple[FloatArray, FloatArray],
-    rule: Rule,
+    rule: Quadrature,
 ) -> FloatArray:
     """Return log p at the rule's points between pairs of points, shape `(pairs, nodes)`.
 
@@ -229,7 +229,7 @@ def walk(
     points: FloatArray,
     log_joint: FloatArray,
     edges: tuple[Indices, Indices],
-    rule: Rule,
+    rule: Quadrature,
     *,
     n_jobs: int = 1,
 ) -> Iterator[tuple[slice, FloatArray]]:
@@ -254,7 +254,7 @@ def walk(
 
 def _look(
     density: ConditionalDensity,
-    rule: Rule,
+    rule: Quadrature,
     task: tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
     begins, ends, joints = task

@@ -10,8 +10,8 @@ from daace._typing import FloatArray, IntArray
 from daace.landscape.cost import Landscape
 from daace.landscape.feasible import project_paths
 from daace.landscape.goal import GoalRegion
-from daace.landscape.links import Slabs
-from daace.landscape.path import Rule
+from daace.landscape.linear_constraints import Slabs
+from daace.landscape.path import Quadrature
 from daace.planners.tangent import Tangent
 
 #: Slack to keep to the goal's edge, in nats.
@@ -59,7 +59,7 @@ class Objective:
 
     landscape: Landscape
     region: GoalRegion
-    rule: Rule
+    rule: Quadrature
     starts: FloatArray
     lower: FloatArray
     upper: FloatArray

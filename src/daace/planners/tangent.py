@@ -8,7 +8,7 @@ import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace.landscape.feasible import isotonic
-from daace.landscape.links import Slabs
+from daace.landscape.linear_constraints import Slabs
 
 #: Distance, in standard deviations, at which a link counts as met.
 MET = 1e-9

@@ -16,7 +16,7 @@ from daace import (
     Link,
     Problem,
 )
-from daace.explain.answers.reasons import _say, find_reasons, rules_of
+from daace.explain.answers.reasons import _relax, find_reasons, rules_of
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,11 @@ def test_the_rule_in_the_way_and_how_far_it_must_give(
 ) -> None:
     (said,) = find_reasons(ask(density, **rules))
     assert re.match(words, said)
-    assert number(said) == pytest.approx(needed, rel=0.05)
+    (name,) = rules
+    assert (said.code, said.fields["rule"]) == ("rule_too_strict", name)
+    assert said.fields["feature"] == (None if name == "links" else "x1")
+    assert said.fields["number"] == (None if name == "fixed" else 1.0)
+    assert said.fields["enough"] == number(said) == pytest.approx(needed, rel=0.05)
     assert number(said) >= needed - 1e-3
 
 
@@ -84,8 +88,8 @@ def test_a_rule_that_is_kept_without_being_asked_for_gets_no_number(
 ) -> None:
     """The way without it keeps it too: to ease it is no remedy, and to tighten it none either."""
     problem = ask(density, lower={"x2": -0.5})
-    (rule,) = rules_of(problem)
-    assert _say(problem, rule) == (
+    (rule,) = rules_of(problem.constraints)
+    assert _relax(problem, rule) == (
         "'lower' of 'x2' (-0.5) stands in the way: without it there is a path."
     )
 
@@ -93,11 +97,13 @@ def test_a_rule_that_is_kept_without_being_asked_for_gets_no_number(
 def test_a_rule_without_a_number(density: GaussianMixture) -> None:
     (said,) = find_reasons(ask(density, only_down=["x1"], upper={"x2": 1.0}))
     assert said == "'only_down' for 'x1' stands in the way: without it there is a path."
+    assert said.code == "rule_in_the_way"
 
 
 def test_rules_that_are_to_blame_together(density: GaussianMixture) -> None:
     (said,) = find_reasons(ask(density, upper={"x1": 1.0}, max_rise={"x1": 1.0}))
-    assert "No rule alone" in said
+    assert said.code == "rules_together_in_the_way"
+    assert said.fields["rules"] == ["upper", "max_rise"]
     assert "'upper' of 'x1'" in said
     assert "'max_rise' of 'x1'" in said
 
@@ -123,11 +129,11 @@ def test_every_rule_is_looked_at(density: GaussianMixture) -> None:
         weights={"x1": 2.0},
         max_step={"x1": 2.0},
     )
-    words = [rule.words.split()[0] for rule in rules_of(problem)]
+    words = [rule.words().split()[0] for rule in rules_of(problem.constraints)]
     named = ("fixed", "lower", "upper", "max_rise", "max_fall", "only_up")
     assert sorted(words) == sorted(["the", *(f"'{name}'" for name in named)])
-    for rule in rules_of(problem):
-        assert rule.without != problem.constraints
+    for rule in rules_of(problem.constraints):
+        assert problem.constraints.without(rule) != problem.constraints
 
 
 def test_an_explanation_names_the_rule_in_the_way(density: GaussianMixture) -> None:

@@ -3,159 +3,78 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from daace._formats import exact
 from daace._typing import FloatArray
 from daace.landscape.constraints import Constraints
-from daace.landscape.links import Link
 from daace.landscape.problem import Problem
+from daace.landscape.rules.argument import Names
+from daace.landscape.rules.base import Rule
+from daace.notes import Note
 from daace.planners.base import Plan, one_thread
 from daace.planners.optimizer import PathOptimizer
 from daace.planners.seeds import can_be_met
 
-#: Rules that are looked at, at most: each costs a search.
-LOOKED_AT = 40
+#: Rules that are examined, at most: each costs a search.
+EXAMINED = 40
 
-#: Rules whose relaxation is told.
-TOLD = 3
+#: Rules for which a sufficient number is sought.
+RELAXED = 3
 
 #: Rules that are named in one sentence.
 LISTED = 5
 
-#: Halvings of the way from a rule as it is to one that lets a path through.
+#: Halvings of the distance from a rule as it is to one that lets a path through.
 HALVINGS = 5
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One rule of many.
+def find_reasons(problem: Problem) -> tuple[Note, ...]:
+    """Return notes on the rules that keep a problem from being solved.
 
-    Attributes:
-        words: the rule, for a sentence.
-        without: the constraints without it.
-        eased: the constraints with the rule moved to a number; None where there is no such number.
-        now: the number.
-        needed: the number at which an end, a row in the user's units, keeps the rule.
+    A rule is named if there is a path without it. If it has a number, bisection finds the nearest
+    number at which there still is a path. If no rule alone is the reason, the fewest rules, in
+    their order, that must be left out together are named. There are no notes if the goal is out of
+    reach even without rules: then the thresholds are the reason.
+
+    If a rule that needs a search of its own (the number of features that may change) is the
+    reason, no other is examined: each look would be such a search. The planner knows from its own
+    search which number would be enough.
     """
-
-    words: str
-    without: Constraints
-    eased: Callable[[float], Constraints] | None = None
-    now: float = np.nan
-    needed: Callable[[dict[str, float]], float] | None = None
-
-
-def find_reasons(problem: Problem) -> tuple[str, ...]:
-    """Return sentences on the rules that keep a problem from being solved.
-
-    A rule is named if there is a path without it; where it is a number, the nearest number is
-    sought, by bisection, at which there still is one. Where no rule alone is to blame, the fewest
-    are named, in their order, that must go together. There are none where the goal is out of
-    reach without any rule: then the thresholds are.
-
-    Where it is the number of features that may change, nothing else is looked at: each look would
-    be a search for few changes. How many are enough says the planner, which has come so far.
-    """
-    most = problem.constraints.max_changed
-    if most is not None:
-        without = replace(problem.constraints, max_changed=None)
-        if _reachable(problem, without):
-            return (f"'max_changed' ({most}) stands in the way: without it there is a path.",)
-        problem = replace(problem, constraints=without)
-    rules = list(rules_of(problem))[:LOOKED_AT]
+    for rule in problem.constraints.rules:
+        if rule.searched:
+            without = problem.constraints.without(rule)
+            if _reachable(problem, without):
+                return (_blocking(rule),)
+            problem = replace(problem, constraints=without)
+    rules = rules_of(problem.constraints)[:EXAMINED]
     if not rules or not _reachable(problem, _harmless(problem.constraints)):
         return ()
-    alone = [rule for rule in rules if _reachable(problem, rule.without)]
-    if alone:
-        said = [_say(problem, rule) for rule in alone[:TOLD]]
-        more = [rule.words for rule in alone[TOLD:]]
-        if more:
-            said.append(f"Leaving out {_listed(more, 'or')} would also do.")
-        return tuple(said)
-    return (_together(problem, rules),)
+    alone = [rule for rule in rules if _reachable(problem, problem.constraints.without(rule))]
+    if not alone:
+        return (_together(problem, rules),)
+    notes = [_relax(problem, rule) for rule in alone[:RELAXED]]
+    if more := alone[RELAXED:]:
+        names = [rule.name for rule in more]
+        notes.append(Note.of("rules_also_in_the_way", words=_listed(more, "or"), rules=names))
+    return tuple(notes)
 
 
-def rules_of(problem: Problem) -> Iterator[Rule]:
-    """Yield each rule on features that can stand in the way; weights and steps cannot."""
-    rules = problem.constraints
-    start = _row(problem, problem.x)
-    for name in ("fixed", "only_up", "only_down", "integer"):
-        for feature in getattr(rules, name):
-            others = tuple(f for f in getattr(rules, name) if f != feature)
-            without = _changed(rules, name, others)
-            if name == "fixed":
-                yield Rule(f"'fixed' for '{feature}'", without, *_loosened(without, feature, start))
-            else:
-                yield Rule(f"'{name}' for '{feature}'", without)
-    for name in ("lower", "upper", "max_rise", "max_fall"):
-        for feature, number in getattr(rules, name).items():
-            yield _bound(rules, name, feature, number, start)
-    for k, link in enumerate(rules.links):
-        yield _link(rules, k, link)
+def rules_of(constraints: Constraints) -> list[Rule]:
+    """Return the rules that can stand in the way, those without a number first."""
+    rules = [rule for rule in constraints.rules if rule.can_block and not rule.searched]
+    return sorted(rules, key=lambda rule: not isinstance(rule.argument, Names))
 
 
-def _bound(
-    rules: Constraints, name: str, feature: str, number: float, start: dict[str, float]
-) -> Rule:
-    others = {f: n for f, n in getattr(rules, name).items() if f != feature}
-
-    def eased(value: float) -> Constraints:
-        return _changed(rules, name, {**others, feature: value})
-
-    def needed(end: dict[str, float]) -> float:
-        change = end[feature] - start[feature]
-        return {"max_rise": change, "max_fall": -change}.get(name, end[feature])
-
-    words = f"'{name}' of '{feature}' ({exact(number)})"
-    return Rule(words, _changed(rules, name, others), eased, number, needed)
+def _harmless(constraints: Constraints) -> Constraints:
+    return Constraints.of(rule for rule in constraints.rules if not rule.can_block)
 
 
-def _loosened(
-    without: Constraints, feature: str, start: dict[str, float]
-) -> tuple[Callable[[float], Constraints], float, Callable[[dict[str, float]], float]]:
-    """Return how a fixed feature is allowed to go to a value, from its own, to that of an end."""
-
-    def eased(value: float) -> Constraints:
-        low, high = sorted((value, start[feature]))
-        lower = {**without.lower, feature: max(low, without.lower.get(feature, -np.inf))}
-        upper = {**without.upper, feature: min(high, without.upper.get(feature, np.inf))}
-        return replace(without, lower=lower, upper=upper)
-
-    return eased, start[feature], lambda end: end[feature]
-
-
-def _link(rules: Constraints, k: int, link: Link) -> Rule:
-    others = tuple(other for j, other in enumerate(rules.links) if j != k)
-    without = replace(rules, links=others)
-    low, high = link.bounds
-    if low == high:
-        return Rule(f"the link {link}", without)
-    side, now = ("at_most", high) if np.isfinite(high) else ("at_least", low)
-
-    def eased(value: float) -> Constraints:
-        moved: dict[str, Any] = {"at_least": link.at_least, "at_most": link.at_most, side: value}
-        return replace(rules, links=(*others, Link(link.terms, **moved)))
-
-    return Rule(f"the link {link}", without, eased, now, link.value)
-
-
-def _changed(rules: Constraints, name: str, value: Any) -> Constraints:
-    fields: dict[str, Any] = {name: value}
-    return replace(rules, **fields)
-
-
-def _harmless(rules: Constraints) -> Constraints:
-    return Constraints(weights=rules.weights, max_step=rules.max_step)
-
-
-def _reachable(problem: Problem, rules: Constraints) -> bool:
-    """Whether the goal can be reached by other rules."""
-    other = replace(problem, constraints=rules)
+def _reachable(problem: Problem, constraints: Constraints) -> bool:
+    """Whether the goal can be reached under other constraints."""
+    other = replace(problem, constraints=constraints)
     if other.feasible.discrete:
         return _straight(other).found
     with one_thread():
@@ -172,27 +91,46 @@ def _row(problem: Problem, x: FloatArray) -> dict[str, float]:
     return {str(name): float(value) for name, value in user.items()}
 
 
-def _say(problem: Problem, rule: Rule) -> str:
+def _relax(problem: Problem, rule: Rule) -> Note:
     """Return that a rule stands in the way, and the nearest number at which it does not."""
-    head = f"{rule.words[0].upper()}{rule.words[1:]} stands in the way"
-    plan = _straight(replace(problem, constraints=rule.without))
+    without = problem.constraints.without(rule)
+    relaxation = rule.relaxation(_row(problem, problem.x))
+    plan = _straight(replace(problem, constraints=without))
     end = plan.waypoints[-1]
-    if rule.eased is None or rule.needed is None or not plan.found or problem.feasible.allows(end):
-        return f"{head}: without it there is a path."
-    far = rule.needed(_row(problem, end))
+    if relaxation is None or not plan.found or problem.feasible.allows(end):
+        return _blocking(rule)
+    now, far = relaxation.now, relaxation.needed(_row(problem, end))
     close, enough = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (close + enough)
-        if _reachable(problem, rule.eased(rule.now + middle * (far - rule.now))):
+        moved = relaxation.moved(now + middle * (far - now))
+        if _reachable(problem, Constraints.of((*without.rules, *moved))):
             enough = middle
         else:
             close = middle
-    number = round_beyond(rule.now + enough * (far - rule.now), rule.now)
-    return f"{head}: {exact(number)} would be enough."
+    return _blocking(rule, enough=round_beyond(now + enough * (far - now), now))
+
+
+def _blocking(rule: Rule, enough: float | None = None) -> Note:
+    """Return the note that a rule stands in the way, and the number that would be enough."""
+    words, features = rule.words(), rule.features()
+    fields = {
+        "words": words[0].upper() + words[1:],
+        "rule": rule.name,
+        "feature": features[0] if len(features) == 1 else None,
+        "number": rule.amount(),
+    }
+    if enough is None:
+        return Note.of("rule_in_the_way", **fields)
+    return Note.of("rule_too_strict", **fields, enough=enough)
 
 
 def round_beyond(value: float, origin: float) -> float:
     """Round to four digits, away from an origin: what is enough stays so.
+
+    Args:
+        value: the number to round.
+        origin: the number from which it was moved.
 
     Example:
         >>> round_beyond(33641.2, 30000.0), round_beyond(-0.0123456, 1.0)
@@ -209,35 +147,23 @@ def round_beyond(value: float, origin: float) -> float:
     return digits / 10.0**decimals if decimals >= 0 else digits * 10.0**-decimals
 
 
-def _together(problem: Problem, rules: list[Rule]) -> str:
-    """Return which rules must go together, after all that can stay have been put back."""
+def _together(problem: Problem, rules: Sequence[Rule]) -> Note:
+    """Return which rules must be left out together, after all that can stay have been put back."""
     kept = _harmless(problem.constraints)
     dropped = []
     for rule in rules:
-        more = _added(kept, problem.constraints, rule.without)
+        more = Constraints.of((*kept.rules, rule))
         if _reachable(problem, more):
             kept = more
         else:
-            dropped.append(rule.words)
-    return f"No rule alone stands in the way; it takes leaving out {_listed(dropped, 'and')}."
+            dropped.append(rule)
+    names = [rule.name for rule in dropped]
+    return Note.of("rules_together_in_the_way", words=_listed(dropped, "and"), rules=names)
 
 
-def _listed(rules: list[str], word: str) -> str:
+def _listed(rules: Sequence[Rule], word: str) -> str:
     """Return some rules, and how many more there are, in one phrase."""
-    rest = len(rules) - LISTED
-    parts = rules if rest <= 0 else [*rules[:LISTED], f"{rest} more"]
+    parts = [rule.words() for rule in rules]
+    rest = len(parts) - LISTED
+    parts = parts if rest <= 0 else [*parts[:LISTED], f"{rest} more"]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
-
-
-def _added(kept: Constraints, rules: Constraints, without: Constraints) -> Constraints:
-    """Return the kept rules and the one that another set is without."""
-    fields: dict[str, Any] = {}
-    for name in vars(rules):
-        mine, all_, others = (getattr(r, name) for r in (kept, rules, without))
-        if isinstance(all_, dict):
-            fields[name] = {**mine, **{f: n for f, n in all_.items() if f not in others}}
-        elif isinstance(all_, tuple):
-            fields[name] = (*mine, *(entry for entry in all_ if entry not in others))
-        else:
-            fields[name] = all_ if all_ != others else mine
-    return Constraints(**fields)

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from daace._formats import exact, format_sd, percent, percent_of_cases
+from daace._formats import format_sd, percent, percent_of_cases
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.steps import write_steps
 from daace.explain.answers.words import NAMED, advice, format_change, headline, step_name
 from daace.explain.pages.page import PAGE, STYLE, cards, picture, table
-from daace.landscape.links import Link
+from daace.landscape.constraints import Constraints
 
 #: Percentile of plausibility below which a start is unusual.
 RARE = 5.0
@@ -177,7 +177,6 @@ def _caveats(e: Answer) -> str:
 
 def _settings(e: Answer) -> str:
     p = e.provenance
-    rules = {name: rule for name, rule in p.constraints.items() if rule}
     rows: dict[str, Any] = {
         "status": e.status,
         "plausibility": "set by min_log_prob" if p.plausibility is None else p.plausibility,
@@ -185,8 +184,7 @@ def _settings(e: Answer) -> str:
         "min_posterior": p.min_posterior,
         "penalty": p.penalty,
         "scale": p.scale,
-        "constraints": "; ".join(f"{name}: {_rule(name, rule)}" for name, rule in rules.items())
-        or "none",
+        "constraints": Constraints(**p.constraints).describe() or "none",
         "density": p.density,
         "class judged by": p.classifier or "the density",
         "planner": p.planner,
@@ -200,11 +198,3 @@ def _settings(e: Answer) -> str:
         for name, value in rows.items()
     )
     return f'<h2>Settings</h2>\n<table class="settings"><tbody>{cells}</tbody></table>'
-
-
-def _rule(name: str, rule: Any) -> str:
-    if name == "links":
-        return ", ".join(str(Link(**link)) for link in rule)
-    if isinstance(rule, dict):
-        return ", ".join(f"{feature} {exact(value)}" for feature, value in rule.items())
-    return str(rule) if isinstance(rule, int) else ", ".join(map(str, rule))

@@ -6,35 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from daace.exceptions import InvalidInput
-from daace.landscape.links import Link, Slabs, nearest
-
-
-@pytest.mark.parametrize(
-    ("terms", "bounds", "message"),
-    [
-        ({}, {"equals": 0}, "'terms' must map"),
-        (["a"], {"equals": 0}, "'terms' must map"),
-        ({"a": 0}, {"equals": 0}, "not 0"),
-        ({"a": np.nan}, {"equals": 0}, "not 0"),
-        ({"a": "much"}, {"equals": 0}, "made of numbers"),
-        ({"a": 1}, {}, "must have 'equals'"),
-        ({"a": 1}, {"equals": 0, "at_most": 1}, "must have 'equals'"),
-        ({"a": 1}, {"at_least": 2, "at_most": 1}, "must not exceed"),
-        ({"a": 1}, {"at_most": np.inf}, "finite"),
-    ],
-)
-def test_a_link_that_means_nothing(terms: object, bounds: dict[str, float], message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        Link(terms, **bounds)  # type: ignore[arg-type]
-
-
-def test_a_link_in_words_and_numbers() -> None:
-    link = Link({"rent": 3, "income": -1}, at_least=-5, at_most=0)
-    assert str(link) == "-5 <= 3 rent - 1 income <= 0"
-    assert link.bounds == (-5, 0)
-    assert link.value({"rent": 2, "income": 10}) == -4
-    assert str(Link({"a": -1.5}, equals=2)) == "-1.5 a = 2"
+from daace.landscape.linear_constraints import Slabs, nearest
 
 
 @given(st.integers(0, 10_000))

@@ -1,0 +1,93 @@
+"""Messages and answers of the package, with options in place of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from daace.exceptions import DaaceError, InvalidInput
+from daace.landscape.rules.reading import options
+
+#: Arguments that the shell calls otherwise than by their own name.
+RENAMED = {
+    "constraints": "Rules",
+    "frame": "The table",
+    "n_jobs": "'--jobs'",
+    "target": "'--to'",
+    "The class": "'--to'",
+}
+
+#: Arguments that are options by their own name, besides the rules.
+SETTINGS = (
+    "algorithm",
+    "alternatives",
+    "backend",
+    "checkpoint",
+    "classifier",
+    "classifier_budget",
+    "consistent",
+    "epochs",
+    "folds",
+    "improve",
+    "long",
+    "min_log_prob",
+    "min_posterior",
+    "output",
+    "penalty",
+    "plausibility",
+    "row",
+    "scale",
+    "seed",
+    "sparsity",
+    "storage",
+    "time_limit",
+    "trials",
+    "vertices",
+)
+
+
+@cache
+def option_names() -> dict[str, str]:
+    """Return the option of every argument that is one."""
+    rules = {rule.name: rule.option for rule in options()}
+    return {**{name: f"--{name.replace('_', '-')}" for name in SETTINGS}, **rules}
+
+
+def name_argument(argument: str) -> str:
+    """Return what an argument is called in a shell.
+
+    Example:
+        >>> name_argument("weights"), name_argument("target"), name_argument("noise")
+        ("'--weight'", "'--to'", "'noise'")
+    """
+    if argument in RENAMED:
+        return RENAMED[argument]
+    return f"'{option_names().get(argument, argument)}'"
+
+
+def sentence(error: Exception) -> str:
+    """Return what went wrong in one line."""
+    if isinstance(error, InvalidInput):
+        return one_line(error.wording(name_argument, shell=True))
+    known = isinstance(error, DaaceError)
+    if isinstance(error, OSError) and error.strerror and error.filename and not known:
+        return f"'{error.filename}': {error.strerror}."
+    return one_line(error)
+
+
+def with_options(text: str, features: Iterable[str]) -> str:
+    """Return the text of an answer with options in place of arguments, but for features' names.
+
+    Example:
+        >>> with_options("To find a path, lower 'min_posterior' to 0.4.", ["age"])
+        'To find a path, lower --min-posterior to 0.4.'
+    """
+    known = set(features)
+    for name, option in option_names().items():
+        text = text if name in known else text.replace(f"'{name}'", option)
+    return text
+
+
+def one_line(message: object) -> str:
+    """Return a message without line breaks."""
+    return " ".join(str(message).split())

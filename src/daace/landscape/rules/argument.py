@@ -1,0 +1,232 @@
+"""The forms that a rule's argument can have: names, numbers by name, a single number."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from daace._formats import exact
+from daace.exceptions import InvalidInput
+
+#: One entry of an argument: the fields of one rule.
+Entry = tuple[Any, ...]
+
+
+class Argument(ABC):
+    """How the rules of one kind are given: as a keyword, on a page, in a shell.
+
+    The value of the keyword is a collection; each of its entries makes one rule. An entry is a
+    tuple, the fields of that rule.
+
+    Attributes:
+        empty: the value without any rule.
+        metavar: what one entry looks like in a shell, for the help text.
+        repeated: whether there can be more than one entry.
+    """
+
+    empty: Any
+    metavar: str
+    repeated: bool = True
+
+    @abstractmethod
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value of the keyword `name` in the form that is kept.
+
+        Raises:
+            InvalidInput: it is of another form or out of range.
+        """
+
+    @abstractmethod
+    def entries(self, value: Any) -> Iterable[Entry]:
+        """Split a checked value."""
+
+    @abstractmethod
+    def join(self, entries: Sequence[Entry]) -> Any:
+        """Return the value that has these entries."""
+
+    def subject(self, entry: Entry) -> object:
+        """Return what an entry is about; a later entry about the same replaces it."""
+        return entry[0]
+
+    @abstractmethod
+    def features(self, entry: Entry) -> tuple[str, ...]:
+        """Return the features that an entry names."""
+
+    def number(self, entry: Entry) -> float | None:
+        """Return the number of an entry, if it has one."""
+        return None
+
+    @abstractmethod
+    def words(self, name: str, entry: Entry) -> str:
+        """Return the rule as part of a sentence."""
+
+    @abstractmethod
+    def listed(self, entry: Entry) -> str:
+        """Return an entry as part of a list of settings."""
+
+    @abstractmethod
+    def read_text(self, name: str, text: str) -> Entry:
+        """Return the entry that the text of an option stands for.
+
+        Raises:
+            InvalidInput: the text has another form.
+        """
+
+    @abstractmethod
+    def write_text(self, entry: Entry) -> str:
+        """Return the text that `read_text` reads as this entry."""
+
+
+class Names(Argument):
+    """A list of features."""
+
+    empty: tuple[str, ...] = ()
+    metavar = "FEATURE"
+
+    def check(self, name: str, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InvalidInput(argument=name, expected="be a list of features", got=repr(value))
+        return tuple(str(feature) for feature in value)
+
+    def entries(self, value: tuple[str, ...]) -> Iterable[Entry]:
+        return ((feature,) for feature in value)
+
+    def join(self, entries: Sequence[Entry]) -> tuple[str, ...]:
+        return tuple(feature for (feature,) in entries)
+
+    def features(self, entry: Entry) -> tuple[str, ...]:
+        return entry
+
+    def words(self, name: str, entry: Entry) -> str:
+        return f"'{name}' for '{entry[0]}'"
+
+    def listed(self, entry: Entry) -> str:
+        return str(entry[0])
+
+    def read_text(self, name: str, text: str) -> Entry:
+        return (text,)
+
+    def write_text(self, entry: Entry) -> str:
+        return str(entry[0])
+
+
+@dataclass(frozen=True)
+class Numbers(Argument):
+    """A mapping from features to numbers.
+
+    Args:
+        expected: what the numbers must be.
+        good: whether a number is that.
+        stricter: which of two numbers for the same feature rules out more.
+    """
+
+    expected: str
+    good: Callable[[float], bool]
+    stricter: Callable[[float, float], float]
+
+    empty = {}  # noqa: RUF012  # copied by every owner
+    metavar = "FEATURE=NUMBER"
+
+    def check(self, name: str, value: Any) -> dict[str, float]:
+        expected = "map features to numbers"
+        if not isinstance(value, Mapping):
+            raise InvalidInput(argument=name, expected=expected, got=type(value).__name__)
+        try:
+            numbers = {str(feature): float(number) for feature, number in value.items()}
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidInput(argument=name, expected=expected, got=repr(dict(value))) from None
+        for feature, number in numbers.items():
+            if not self.good(number):
+                got = f"{number} for '{feature}'"
+                raise InvalidInput(argument=name, expected=f"be {self.expected}", got=got)
+        return numbers
+
+    def entries(self, value: dict[str, float]) -> Iterable[Entry]:
+        return value.items()
+
+    def join(self, entries: Sequence[Entry]) -> dict[str, float]:
+        numbers: dict[str, float] = {}
+        for feature, number in entries:
+            known = numbers.get(feature)
+            numbers[feature] = number if known is None else self.stricter(known, number)
+        return numbers
+
+    def features(self, entry: Entry) -> tuple[str, ...]:
+        return entry[:1]
+
+    def number(self, entry: Entry) -> float:
+        return float(entry[1])
+
+    def words(self, name: str, entry: Entry) -> str:
+        return f"'{name}' of '{entry[0]}' ({exact(entry[1])})"
+
+    def listed(self, entry: Entry) -> str:
+        return f"{entry[0]} {exact(entry[1])}"
+
+    def read_text(self, name: str, text: str) -> Entry:
+        feature, _, number = text.rpartition("=")  # the last one: a name may contain others
+        try:
+            if feature:
+                return feature, float(number)
+        except ValueError:
+            pass
+        raise InvalidInput(argument=name, expected="be like age=30", got=f"'{text}'")
+
+    def write_text(self, entry: Entry) -> str:
+        return f"{entry[0]}={exact(entry[1])}"
+
+
+@dataclass(frozen=True)
+class Single(Argument):
+    """One number for the whole path; None where there is no such rule.
+
+    Args:
+        check_number: raises `InvalidInput`, given the argument's name and a value out of range.
+        read: makes the number of a text, or raises `ValueError`.
+    """
+
+    check_number: Callable[[str, object], None]
+    read: Callable[[str], float]
+
+    empty = None
+    metavar = "NUMBER"
+    repeated = False
+
+    def check(self, name: str, value: Any) -> Any:
+        if value is not None:
+            self.check_number(name, value)
+        return value
+
+    def entries(self, value: Any) -> Iterable[Entry]:
+        return () if value is None else ((value,),)
+
+    def join(self, entries: Sequence[Entry]) -> Any:
+        return min((number for (number,) in entries), default=None)
+
+    def subject(self, entry: Entry) -> object:
+        return None
+
+    def features(self, entry: Entry) -> tuple[str, ...]:
+        return ()
+
+    def number(self, entry: Entry) -> float:
+        return float(entry[0])
+
+    def words(self, name: str, entry: Entry) -> str:
+        return f"'{name}' ({exact(entry[0])})"
+
+    def listed(self, entry: Entry) -> str:
+        return exact(entry[0])
+
+    def read_text(self, name: str, text: str) -> Entry:
+        try:
+            value: object = self.read(text)
+        except ValueError:
+            value = text
+        self.check_number(name, value)
+        return (value,)
+
+    def write_text(self, entry: Entry) -> str:
+        return exact(entry[0])

@@ -1,0 +1,149 @@
+"""A feasible set and a map of rows in the making: what rules write into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.data.table import Standardizer
+from daace.exceptions import InvalidInput
+from daace.landscape.feasible import Changes, FeasibleSet, Grid
+from daace.landscape.linear_constraints import Slabs
+from daace.landscape.rows import RowMap
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledRules:
+    """Rules as planners and answers need them.
+
+    Attributes:
+        feasible: where waypoints may be, in model space.
+        to_user: the map from waypoints to rows in user units.
+    """
+
+    feasible: FeasibleSet
+    to_user: RowMap
+
+
+class Draft:
+    """The rules of one problem, written down one by one, in any order.
+
+    The start is never excluded: bounds are moved to it where they would.
+
+    Args:
+        features: names, in the model's order.
+        standardizer: of the density.
+        x: the start in model space.
+        row: the start in user units.
+        box: model-space bounds `(lower, upper)` of all waypoints.
+        rules: all that will be written, for those whose message depends on others.
+
+    Attributes:
+        position: index of each feature.
+        mean: of each feature, in user units.
+        scale: standard deviation of each feature, in user units.
+        weights: of each feature in the length of a path.
+        steps: largest change of each feature between waypoints, in user units.
+        whole: which features must be whole numbers.
+        most: how many features may change; None for any number.
+
+    Raises:
+        InvalidInput: the box has another shape, or is empty.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[str],
+        standardizer: Standardizer,
+        x: FloatArray,
+        row: FloatArray,
+        box: tuple[FloatArray, FloatArray],
+        rules: Sequence[object] = (),
+    ) -> None:
+        n = len(x)
+        low, high = box
+        if np.shape(low) != x.shape or np.shape(high) != x.shape:
+            raise InvalidInput(argument="box", expected=f"be two arrays of {n} numbers")
+        if not np.all(np.asarray(low) <= np.asarray(high)):
+            raise InvalidInput(
+                argument="box", expected="have its lower bounds below its upper bounds"
+            )
+        self.position = {name: j for j, name in enumerate(features)}
+        self.mean, self.scale = standardizer.mean, standardizer.scale
+        self.x, self.row, self.rules = x, row, rules
+        self.weights = np.ones(n)
+        self.steps = np.full(n, np.inf)
+        self.whole = np.zeros(n, dtype=bool)
+        self.most: int | None = None
+        self._standardizer = standardizer
+        self._lower = np.minimum(np.asarray(low, dtype=np.float64), x)
+        self._upper = np.maximum(np.asarray(high, dtype=np.float64), x)
+        self._lower_row, self._upper_row = np.full(n, -np.inf), np.full(n, np.inf)
+        self._direction = np.zeros(n, dtype=np.intp)
+        self._fixed = np.zeros(n, dtype=bool)
+        self._slabs: list[Slabs] = []
+
+    def bound_below(self, j: int, *, model: float, user: float) -> None:
+        """Keep feature j above a value, in model space and in user units."""
+        self._lower[j] = min(max(self._lower[j], model), self.x[j])
+        self._lower_row[j] = max(self._lower_row[j], user)
+
+    def bound_above(self, j: int, *, model: float, user: float) -> None:
+        """Keep feature j below a value, in model space and in user units."""
+        self._upper[j] = max(min(self._upper[j], model), self.x[j])
+        self._upper_row[j] = min(self._upper_row[j], user)
+
+    def only_rise(self, j: int) -> None:
+        """Let feature j only rise, from waypoint to waypoint."""
+        self._direction[j] = 1
+        self.bound_below(j, model=self.x[j], user=self.row[j])
+
+    def only_fall(self, j: int) -> None:
+        """Let feature j only fall, from waypoint to waypoint."""
+        self._direction[j] = -1
+        self.bound_above(j, model=self.x[j], user=self.row[j])
+
+    def fix(self, j: int) -> None:
+        """Keep feature j at the start."""
+        self._fixed[j] = True
+        self.bound_below(j, model=self.x[j], user=self.row[j])
+        self.bound_above(j, model=self.x[j], user=self.row[j])
+
+    def bound_sum(self, weights: FloatArray, low: float, high: float) -> bool:
+        """Keep `low <= weights @ row <= high` in user units; return whether the start does."""
+        size = float(np.linalg.norm(weights * self.scale))
+        below, above = ((bound - weights @ self.mean) / size for bound in (low, high))
+        row = (weights * self.scale / size)[None]
+        slab = Slabs(row, np.array([below]), np.array([above]))
+        self._slabs.append(slab)
+        return bool(slab.hold(self.x))
+
+    def finish(self) -> CompiledRules:
+        """Return what has been written."""
+        grid = Grid.of(np.flatnonzero(self.whole), self.mean, self.scale)
+        lower, upper = grid.narrow(self._lower, self._upper)
+        steps = np.where(self.whole, np.floor(self.steps), self.steps)
+        feasible = FeasibleSet(
+            lower,
+            upper,
+            np.where(self._fixed, 0, self._direction),
+            self.weights,
+            slabs=Slabs.joined(self._slabs, len(self.x)),
+            steps=steps / self.scale,
+            grid=grid,
+            changes=None if self.most is None else Changes(self.x, self.most),
+        )
+        lower_row = np.where(self.whole, np.ceil(self._lower_row), self._lower_row)
+        upper_row = np.where(self.whole, np.floor(self._upper_row), self._upper_row)
+        to_user = RowMap(
+            self._standardizer,
+            self.x,
+            self.row,
+            np.minimum(lower_row, self.row),
+            np.maximum(upper_row, self.row),
+            grid.features,
+        )
+        return CompiledRules(feasible, to_user)
