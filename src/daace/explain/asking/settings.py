@@ -112,7 +112,8 @@ class Settings:
             return planner  # type: ignore[no-any-return]
         if not (is_dataclass(planner) and hasattr(planner, "time_limit")):
             raise InvalidInput(
-                f"'time_limit' must be left out: a {type(planner).__name__} knows no time limit."
+                f"'time_limit' must be left out: a {type(planner).__name__} knows no time limit.",
+                argument="time_limit",
             )
         return replace(planner, time_limit=self.time_limit)  # type: ignore[type-var, return-value]
 

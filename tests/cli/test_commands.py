@@ -16,7 +16,8 @@ import pytest
 
 import daace
 from daace import Constraints, __version__, load_table
-from daace.cli import DEMO_ROW, main
+from daace.cli import main
+from daace.cli.demo import DEMO_ROW
 from daace.explain.explanation import Explanation
 from daace.explain.registry import available
 
@@ -219,7 +220,7 @@ def test_a_file_that_fails_after_the_result_is_told_apart(run, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "one.json")
 
-    monkeypatch.setattr("daace.cli.write_atomically", full)
+    monkeypatch.setattr("daace.cli.explain.write_atomically", full)
     code, out, err = run("explain", "model.daace", "data.csv", "--json", "one.json")
     assert code == 2
     assert out.startswith("From 'setosa' to 'versicolor'")
@@ -608,7 +609,7 @@ ENVIRONMENT = {
     "TERM": "xterm",
     "PYTHONPATH": str(Path(daace.__file__).parents[1]),
 }
-COMMAND = [sys.executable, "-m", "daace.cli", "explain", "model.daace", "data.csv", "--json", "-"]
+COMMAND = [sys.executable, "-m", "daace", "explain", "model.daace", "data.csv", "--json", "-"]
 
 
 def test_a_pipe_gets_json_and_nothing_else(folder):
