@@ -1,10 +1,12 @@
-# Every target makes the .venv it needs; any of them can be the first thing you run.
+# Every target creates the .venv it needs, so any of them can be the first that you run.
 #
-#   make demo        from "malignant" to "benign" in a few plausible steps, with a page of plots
-#   make test        everything that must hold: tests, style, types, examples
-#   make bench       ratios against other tools, measured in one run (minutes)
+#   make demo        explain one case from "malignant" to "benign", with a page of plots
+#   make lint        style and types, in seconds
+#   make test        make lint, then every test and example
+#   make bench       compare with other tools, as ratios measured in one run (minutes)
 #   make bench-full  the same on every problem (hours)
-#   make docs        the documentation, in site/
+#   make docs        build the documentation in site/
+#   make clean       remove .venv
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,19 +16,19 @@ PYTHON := $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
 
-# Small matrices: one thread is faster than several that wait for each other.
+# The matrices are small: one thread is faster than several that wait for each other.
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-# Real tables beside the project, where there are any; tests that need them skip otherwise.
+# Real tables beside the project, if there are any; tests that need them are skipped otherwise.
 ifeq ($(origin DAACE_DATA),undefined)
 ifneq ($(wildcard ../shared/data),)
 export DAACE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test bench bench-full docs clean
+.PHONY: help demo lint test bench bench-full docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -34,7 +36,12 @@ help:
 demo: $(VENV)/.core
 	$(BIN)/daace demo
 
-test: $(VENV)/.dev
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/.bench
@@ -59,9 +66,13 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.made
 	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml requirements-dev.txt | $(VENV)/.made
-	$(PIP) --editable ".[flow,nsga2,parquet,tune]" --requirement requirements-dev.txt
+$(VENV)/.lint: pyproject.toml requirements-dev.txt | $(VENV)/.made
+	$(PIP) --editable . --constraint requirements-dev.txt ruff mypy pandas-stubs
 	@touch $(VENV)/.core $@
+
+$(VENV)/.dev: pyproject.toml requirements-dev.txt $(VENV)/.lint | $(VENV)/.made
+	$(PIP) --editable ".[flow,nsga2,parquet,tune]" --requirement requirements-dev.txt
+	@touch $@
 
 $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev
 	$(PIP) --requirement requirements-bench.txt
