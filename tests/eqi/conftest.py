@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace.eqi.data import DOMAINS, SUFFIX, Counties, read_counties
-from daace.eqi.model import HELD_OUT, SPLIT_SEED, restricted_network
-from daace.eqi.policy import Advisor
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.eqi.data.counties import DOMAINS, Counties
+from daace.eqi.data.files import SUFFIX, read_counties
+from daace.eqi.models.densities import restricted_network
+from daace.eqi.policy.advisor import Advisor
 
 ROWS = 620
 SIZES = {"Air": 6, "Built": 5, "Land": 5, "Sociodemographic": 5, "Water": 5}
@@ -98,9 +100,13 @@ def counties(files: Path) -> Counties:
 
 
 @pytest.fixture(scope="session")
+def fitted(counties: Counties) -> LinearGaussianNetwork:
+    return restricted_network(counties).fit(counties.table)
+
+
+@pytest.fixture(scope="session")
 def advisor(counties: Counties) -> Advisor:
-    known, _ = counties.split(HELD_OUT, seed=SPLIT_SEED)
-    table = counties.table.take(known)
+    table = counties.table.take(counties.split[0])
     network = restricted_network(counties).fit(table)
     # A second density on the same rows stands where the flow would: the code asks for no more.
     other = restricted_network(counties, max_parents=2).fit(table)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from daace.cli import main
-from daace.eqi.data import Counties
+from daace.eqi.data.counties import Counties
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
