@@ -110,7 +110,7 @@ class PlanOptions:
         ),
     ] = True
     equity: Annotated[
-        bool, typer.Option("--equity", help="No domain index may get worse on the way.")
+        bool, typer.Option("--equity", help="No domain index may get worse along the path.")
     ] = False
     settable: Annotated[
         bool,
@@ -119,7 +119,7 @@ class PlanOptions:
     fixed: Annotated[
         list[str] | None, typer.Option(help="Variable that must not change; repeatable.")
     ] = None
-    penalty: Annotated[float, typer.Option(help="How much to avoid implausible ground.")] = 5.0
+    penalty: Annotated[float, typer.Option(help="How much to avoid implausible terrain.")] = 5.0
     min_posterior: Annotated[
         float, typer.Option(help="Smallest probability of the category at the end.")
     ] = 0.7
@@ -157,7 +157,7 @@ def explain(
     """Say what would have to change in a county, in words and units."""
     if json not in (None, "-"):
         check_writable(str(json))
-    with Bar("Looking for a way", 3) as bar:
+    with Bar("Looking for a path", 3) as bar:
         counties = read_counties(data)
         ask, fips = plan.ask(counties), counties.find(county)
         bar.advance("the density")
@@ -196,7 +196,7 @@ def study(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     data: Data = None,
 ) -> None:
-    """Plan for many counties by every algorithm; stop and go on at any time."""
+    """Plan for many counties by every algorithm; stop and resume at any time."""
     with Bar("Reading counties and models", None):
         table = read_counties(data)
         advisor = read_advisor(table, models)
@@ -206,7 +206,7 @@ def study(
         if everywhere:
             run_atlas(advisor, out, n_jobs=jobs, progress=True)
     except KeyboardInterrupt:
-        _note(f"Stopped. What was planned is recorded in '{out}': the same command goes on.")
+        _note(f"Stopped. What was planned is recorded in '{out}': the same command resumes it.")
         raise typer.Exit(130) from None
     _note(f"{done.recorded} of {done.asked} plans are recorded, {done.new} of them by this run.")
     _note(f"Page: daace eqi report {out} --models {models}")

@@ -44,7 +44,7 @@ def test_a_record_says_what_the_plan_is_worth(
 
 
 def test_a_record_of_nothing_found_says_why(advisor: Advisor) -> None:
-    strict = replace(advisor, min_log_prob=1e6)
+    strict = replace(advisor, min_posterior=1 - 1e-12)
     for algorithm in ("BayesACE", "FACE", "Wachter"):
         (nothing,) = strict.advise([LA], Ask(algorithm=algorithm))
         assert not nothing.found

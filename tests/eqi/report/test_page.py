@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from matplotlib.colors import same_color
 
 from daace.eqi.data.counties import DOMAINS, Counties
-from daace.eqi.models.folder import fit_models, read_models, read_performance
+from daace.eqi.models.folder import read_models, read_performance
 from daace.eqi.policy.advisor import Advisor, read_advisor
 from daace.eqi.policy.study import run_atlas, run_study, sample_counties
 from daace.eqi.report.figures.maps import CATEGORY_COLOURS
@@ -26,9 +27,11 @@ from daace.explain.explainer import Explainer
 
 
 @pytest.fixture(scope="module")
-def models(counties: Counties, advisor: Advisor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    fit_models(counties, folder)
+def models(
+    fit_command: tuple[Path, str], advisor: Advisor, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "models"
+    copytree(fit_command[0], folder)
     assert advisor.flow is not None
     Explainer(advisor.flow).save(folder / "flow.daace")
     return folder
@@ -105,14 +108,11 @@ def test_results_have_the_sense_high_is_good(results: CountyResults, counties: C
 
 
 def test_an_atlas_covers_every_county_that_can_improve(
-    counties: Counties, advisor: Advisor, tmp_path: Path, results: CountyResults
+    counties: Counties, advisor: Advisor, atlas: Path, results: CountyResults
 ) -> None:
-    few = counties.category.copy()
-    able = few.index[few >= 6]
-    done = run_atlas(advisor, tmp_path, improve=6)
-    assert done.new == len(able)
-    assert run_atlas(advisor, tmp_path, improve=6).new == 0
-    lines = [json.loads(line) for line in (tmp_path / "atlas.jsonl").read_text().splitlines()]
+    able = counties.category.index[counties.category >= 6]
+    assert run_atlas(advisor, atlas, improve=6).new == 0
+    lines = [json.loads(line) for line in (atlas / "atlas.jsonl").read_text().splitlines()]
     assert sorted(line["fips"] for line in lines) == sorted(able)
     both = CountyResults(counties, (*results.records, *lines))
     category, better = both.after

@@ -51,9 +51,9 @@ def test_changes_undo_the_logarithm(advisor: Advisor, counties: Counties) -> Non
 
 
 def test_nothing_found_says_what_to_relax(advisor: Advisor) -> None:
-    strict = replace(advisor, min_log_prob=1e6)
+    strict = replace(advisor, min_posterior=1 - 1e-12)
     text = describe(strict, strict.advise([LA], Ask(equity=True))[0])
-    assert "No way was found (goal_unreachable)." in text
+    assert "No path was found (goal_unreachable)." in text
     assert "improve by fewer categories (--improve)" in text
     assert "or loosen the rules" in text
 

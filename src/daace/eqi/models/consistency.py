@@ -8,13 +8,13 @@ county: they are part of b.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import ClassVar
 
 import numpy as np
 
 from daace._typing import FloatArray, Labels
-from daace.data.table import Standardizer, quote
+from daace.data.table import Standardizer
 from daace.density.base import (
     ConditionalDensity,
     DrawStatistics,
@@ -151,10 +151,12 @@ def consistent_slice(
         the slice, and the county in its coordinates.
 
     Raises:
-        InvalidInput: an unknown variable shall be fixed, or none is left to change.
+        InvalidInput: no variable is left to change.
     """
     names = density.features_
-    free = _free_positions(names, fixed)
+    free = [j for j, name in enumerate(names) if name not in INDICES and name not in fixed]
+    if not free:
+        raise InvalidInput(argument="fixed", expected="leave a variable that can change")
     place = [names.index(index) for index in INDICES]
     z = density.standardizer_.transform(counties.table.X[counties.position(fips)])
     C, c = index_map(density, counties, fips)
@@ -177,23 +179,6 @@ def consistent_slice(
     corners = [axes * side[free][:, None] for side in (density.draws_.lower, density.draws_.upper)]
     box = np.minimum(*corners).sum(axis=0), np.maximum(*corners).sum(axis=0)
     return SlicedDensity(density, basis, offset, tuple(labels), box), axes.T @ z[free]
-
-
-def _free_positions(names: Sequence[str], fixed: Collection[str]) -> list[int]:
-    """Return the positions of the variables that may change.
-
-    Raises:
-        InvalidInput: an unknown variable shall be fixed, or none is left to change.
-    """
-    unknown = [name for name in fixed if name not in names or name in INDICES]
-    if unknown:
-        raise InvalidInput(
-            argument="fixed", expected="name variables of the model", got=quote(unknown)
-        )
-    free = [j for j, name in enumerate(names) if name not in INDICES and name not in fixed]
-    if not free:
-        raise InvalidInput(argument="fixed", expected="leave a variable that can change")
-    return free
 
 
 def index_map(

@@ -50,9 +50,6 @@ class Advisor:
         counties: the data.
         network: BayesACE's density.
         flow: the RealNVP, which DAACE, FACE and Wachter need; both are fitted on the same rows.
-        min_log_prob: of the end of a path, under the planner's own density; when left out, the
-            mean minus a quarter of the standard deviation of log p over the held-out counties,
-            under each density.
         min_posterior: smallest probability of the target at the end.
         planner: of BayesACE.
 
@@ -63,7 +60,6 @@ class Advisor:
     counties: Counties
     network: LinearGaussianNetwork
     flow: ConditionalDensity | None = None
-    min_log_prob: float | None = None
     min_posterior: float = MIN_POSTERIOR
     planner: StraightOptimizer = PLANNER
 
@@ -112,11 +108,10 @@ class Advisor:
     def threshold(self, algorithm: Algorithm) -> float:
         """Return the smallest log p of an end, under the density of an algorithm.
 
-        The paper takes the flow's for all algorithms; but no county is as plausible to the network
-        as our flow, a much better density, asks. So each density has its own.
+        It is the mean minus a quarter of the standard deviation of log p over the held-out
+        counties. The paper takes the flow's for all algorithms; but no county is as plausible to
+        the network as our flow, a much better density, asks. So each density has its own.
         """
-        if self.min_log_prob is not None:
-            return self.min_log_prob
         if algorithm not in self._thresholds:
             held_out = self.rows[self.counties.split[1]]
             self._thresholds[algorithm] = plausible_from(self.density(algorithm).log_prob(held_out))

@@ -30,7 +30,7 @@ from daace.eqi.report.evidence import (
     trend,
 )
 from daace.eqi.report.results import CountyResults
-from daace.eqi.report.three_counties import SOCIO, conejos, los_angeles, new_york
+from daace.eqi.report.three_counties import SOCIO, check_three_counties
 from daace.explain.network import signed_arcs
 from daace.study.checks import Contest
 
@@ -109,9 +109,7 @@ def check_findings(results: CountyResults, network: LinearGaussianNetwork) -> li
         _most_changed(results, network),
         _cost(results),
         _blind_spot(results),
-        new_york(results),
-        los_angeles(results),
-        conejos(results),
+        *check_three_counties(results),
     )
     return [
         Finding(number, title, paper, tuple(mine))
@@ -225,12 +223,12 @@ def _by_category(results: CountyResults) -> Sequence[Part]:
     ]
 
 
-def top_variables(results: CountyResults, *, most: int = 5) -> dict[str, pd.Series]:
-    """Return, by domain, the variables with the largest mean absolute change, in sd."""
+def top_variables(results: CountyResults) -> dict[str, pd.Series]:
+    """Return, by domain, the five variables with the largest mean absolute change, in sd."""
     changes = results.changes().abs().mean()
     counties = results.counties
     return {
-        domain: changes[[v for v in counties.kept if counties.domain(v) == domain]].nlargest(most)
+        domain: changes[[v for v in counties.kept if counties.domain(v) == domain]].nlargest(5)
         for domain in DOMAINS
     }
 

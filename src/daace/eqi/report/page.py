@@ -127,12 +127,10 @@ def _message(results: CountyResults) -> str:
 
 
 def _findings(findings: Sequence[Finding]) -> str:
-    rows = "".join(
-        f"<tr><td>{f.number}. {escape(f.title)}</td><td>{escape(f.paper)}</td>"
-        f"<td>{escape('; '.join(p.ours for p in f.parts))}</td>"
-        f"<td>{_outcome(f)}</td></tr>"
+    overview = [
+        (f"{f.number}. {f.title}", f.paper, "; ".join(p.ours for p in f.parts), _outcome(f))
         for f in findings
-    )
+    ]
     parts = [
         "<h2>The paper's findings</h2>",
         f'<p class="note">Level {ALPHA}. Algorithms, and the five domains, are compared by their '
@@ -141,22 +139,24 @@ def _findings(findings: Sequence[Finding]) -> str:
         "against each other by Mann and Whitney, trends over the categories by Spearman's rank "
         "correlation, shares by the binomial distribution. A part with several conditions is as "
         "sure as its least sure one. Single counties and the network are not tested.</p>",
-        '<table class="words"><thead><tr><th>finding</th><th>the paper</th><th>ours</th>'
-        f"<th></th></tr></thead><tbody>{rows}</tbody></table>",
+        _table_of_words(("finding", "the paper", "ours", ""), overview),
     ]
-    for finding in findings:
-        checks = "".join(
-            f"<tr><td>{escape(p.says)}</td><td>{escape(p.ours)}</td><td>{p.evidence}</td>"
-            f"<td>{_verdict(p.verdict)}</td></tr>"
-            for p in finding.parts
-        )
+    for f in findings:
+        rows = [(p.says, p.ours, p.evidence, _verdict(p.verdict)) for p in f.parts]
         parts.append(
-            f"<h3>{finding.number}. {escape(finding.title)} {_outcome(finding)}</h3>"
-            f'<p class="note">The paper: {escape(finding.paper)}</p>'
-            '<table class="words"><thead><tr><th>part</th><th>ours</th><th>test</th><th></th></tr>'
-            f"</thead><tbody>{checks}</tbody></table>"
+            f"<h3>{f.number}. {escape(f.title)} {_outcome(f)}</h3>"
+            f'<p class="note">The paper: {escape(f.paper)}</p>'
+            + _table_of_words(("part", "ours", "test", ""), rows)
         )
     return "\n".join(parts)
+
+
+def _table_of_words(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of sentences; the last cell of each row is HTML."""
+    names = "".join(f"<th>{name}</th>" for name in head)
+    cells = [[*map(escape, row[:-1]), row[-1]] for row in rows]
+    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in cells)
+    return f'<table class="words"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _verdict(verdict: str) -> str:

@@ -81,7 +81,7 @@ def draw_figures(
         figures["three-counties"] = (
             f"What each algorithm does to the indices of the paper's three counties, penalty "
             f"{PENALTY:g}; as planned.",
-            counties_by_algorithm(three, title="Recourse of three counties"),
+            counties_by_algorithm(three),
         )
     panels = _measures(results)
     if panels:
@@ -129,8 +129,7 @@ def _draw_groups(results: CountyResults) -> dict[str, tuple[str, Plot]]:
         counts = dict(zip(words, groups.size(), strict=True))
         figures[f"changes-{column}"] = (
             f"Mean change of each domain index by {xlabel}; BayesACE, penalty {PENALTY:g}.",
-            changes_by_group(means.set_axis(words), counts, xlabel=xlabel,
-                             title="Where improvement is planned"),
+            changes_by_group(means.set_axis(words), counts, xlabel=xlabel),
         )  # fmt: skip
     return figures
 
@@ -147,7 +146,7 @@ def _draw_most_changed(
     return {
         "most-changed": (
             f"The five most changed variables of each domain; BayesACE, penalty {PENALTY:g}.",
-            most_changed(tops, labels, title="What changes most"),
+            most_changed(tops, labels),
         ),
         "most-changed-networks": (
             "The same variables in the network.",
@@ -156,16 +155,9 @@ def _draw_most_changed(
     }
 
 
-def _most_correlated(
-    network: LinearGaussianNetwork, counties: Counties, *, most: int = 8
-) -> dict[str, list[str]]:
-    effects = domain_effects(network, counties.domain_of)
-    return {
-        domain: list(
-            effects.loc[effects["domain"] == domain, "correlation"].abs().nlargest(most).index
-        )
-        for domain in DOMAINS
-    }
+def _most_correlated(network: LinearGaussianNetwork, counties: Counties) -> dict[str, list[str]]:
+    groups = domain_effects(network, counties.domain_of).groupby("domain")["correlation"]
+    return {domain: list(groups.get_group(domain).abs().nlargest(8).index) for domain in DOMAINS}
 
 
 def _domain_parts(

@@ -101,8 +101,7 @@ def consistency(results: CountyResults) -> str:
         "from all variables - and the share to which the RealNVP, too, gives the target with the "
         f"probability asked for. Penalty {PENALTY:g}."
     )
-    title = "Are the plans real?"
-    return f'<h2>{title}</h2><p class="note">{note}</p>{table(head, rows, words=2)}'
+    return _section("Are the plans real?", note, table(head, rows, words=2))
 
 
 def equity(results: CountyResults) -> str:
@@ -144,7 +143,7 @@ def equity(results: CountyResults) -> str:
         "sociodemographic conditions get worse."
     )
     return (
-        f'<h2>What equity costs</h2><p class="note">{note}</p>{table(head, rows)}'
+        _section("What equity costs", note, table(head, rows))
         + f"<h3>By rural-urban code</h3>{_groups(results, 'rucc')}"
         + f"<details><summary>By state</summary>{_groups(results, 'state')}</details>"
         + '<p class="note">Medians over the counties of a group. Real: indices that follow from '
@@ -227,7 +226,7 @@ def costs(results: CountyResults) -> str:
         "1 the paper's scale pays for a detour. They count in ranks and medians; ratios are over "
         "the counties for which both costs are positive."
     )
-    return f'<h2>Algorithms</h2><p class="note">{note}</p>{table(head, rows, words=2)}'
+    return _section("Algorithms", note, table(head, rows, words=2))
 
 
 def densities(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -238,7 +237,11 @@ def densities(rows: Sequence[Mapping[str, Any]]) -> str:
         "The paper prints -137.89 (3 parents), -123.35 (no limit) and -98.93 (RealNVP), probably "
         "cross-validated. Features in standard deviations over all counties."
     )
-    return f'<h2>Densities</h2><p class="note">{note}</p>{table(*performance_table(rows), words=2)}'
+    return _section("Densities", note, table(*performance_table(rows), words=2))
+
+
+def _section(title: str, note: str, body: str) -> str:
+    return f'<h2>{title}</h2><p class="note">{note}</p>{body}'
 
 
 def _ways(plans: pd.DataFrame) -> list[tuple[tuple[str, str, float], pd.DataFrame]]:

@@ -30,11 +30,23 @@ def county_changes(results: CountyResults, fips: int) -> pd.DataFrame:
     return pd.DataFrame(rows).T.reindex(columns=list(DOMAINS))
 
 
-def new_york(results: CountyResults) -> Sequence[Part]:
+def check_three_counties(results: CountyResults) -> list[Sequence[Part]]:
+    """Return what holds for New York, Los Angeles and Conejos, in the order of the paper."""
+    checks = (
+        ("New York", NEW_YORK, _new_york),
+        ("Los Angeles", LOS_ANGELES, _los_angeles),
+        ("Conejos", CONEJOS, _conejos),
+    )
+    found: list[Sequence[Part]] = []
+    for name, fips, check in checks:
+        frame = county_changes(results, fips)
+        planned = "BayesACE" in frame.index
+        found.append(check(results, frame) if planned else missing(name, "no plan"))
+    return found
+
+
+def _new_york(results: CountyResults, frame: Any) -> list[Part]:
     """Air first for all; a sociodemographic loss, least by BayesACE; FACE slightly better."""
-    frame: Any = county_changes(results, NEW_YORK)
-    if "BayesACE" not in frame.index:
-        return missing("New York", "no plan")
     paper = frame.drop(index="DAACE", errors="ignore")  # whom the paper did not ask
     first = {a: frame.loc[a].idxmax() for a in frame.index}
     parts = [
@@ -61,11 +73,8 @@ def new_york(results: CountyResults) -> Sequence[Part]:
     return parts
 
 
-def los_angeles(results: CountyResults) -> Sequence[Part]:
+def _los_angeles(results: CountyResults, frame: Any) -> list[Part]:
     """Water and built first; a sociodemographic loss; two pesticides down."""
-    frame: Any = county_changes(results, LOS_ANGELES)
-    if "BayesACE" not in frame.index:
-        return missing("Los Angeles", "no plan")
     ours = frame.loc["BayesACE"]
     parts = [
         observed(
@@ -103,11 +112,8 @@ def los_angeles(results: CountyResults) -> Sequence[Part]:
     return parts
 
 
-def conejos(results: CountyResults) -> Sequence[Part]:
+def _conejos(results: CountyResults, frame: Any) -> list[Part]:
     """Built, land, water; no index damaged; the smallest sum of changes by BayesACE."""
-    frame: Any = county_changes(results, CONEJOS)
-    if "BayesACE" not in frame.index:
-        return missing("Conejos", "no plan")
     ours = frame.loc["BayesACE"]
     order = ours.sort_values(ascending=False)
     total = frame.sum(axis=1)

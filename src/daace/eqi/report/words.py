@@ -158,7 +158,7 @@ def _refusal(advisor: Advisor, recourse: Recourse) -> list[str]:
     ways = ["improve by fewer categories (--improve)", "lower --min-posterior"]
     if ask.equity or ask.fixed:
         ways.append("loosen the rules")
-    found = f"No way was found ({answer.status})."
+    found = f"No path was found ({answer.status})."
     return [found, *answer.notes, asked, f"To find one, {', or '.join(ways)}."]
 
 

@@ -22,16 +22,13 @@ ALGORITHM_COLOURS = {
 }
 
 
-def changes_by_group(
-    means: pd.DataFrame, counts: Mapping[str, int], *, xlabel: str, title: str
-) -> Plot:
+def changes_by_group(means: pd.DataFrame, counts: Mapping[str, int], *, xlabel: str) -> Plot:
     """Draw bars: the mean change of each domain index, group by group.
 
     Args:
         means: a row per group, a column per domain; high = good.
         counts: counties in each group.
         xlabel: what the groups are.
-        title: what is shown.
     """
     figure = Plot(figsize=(8.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
@@ -43,18 +40,17 @@ def changes_by_group(
     axes.set_xticks(range(len(means)), labels, fontsize=9)
     axes.axhline(0, color=INK, lw=0.9)
     _finish(axes, xlabel=xlabel, ylabel="mean change of the index, in sd\n(up is better)")
-    axes.set_title(title, fontsize=11, color=INK)
+    axes.set_title("Where improvement is planned", fontsize=11, color=INK)
     figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9)
     return figure
 
 
-def most_changed(tops: Mapping[str, pd.Series], labels: Mapping[str, str], *, title: str) -> Plot:
+def most_changed(tops: Mapping[str, pd.Series], labels: Mapping[str, str]) -> Plot:
     """Draw the variables that change most in each domain, by the mean size of the change.
 
     Args:
         tops: by domain: mean absolute change in sd, by variable.
         labels: of the variables.
-        title: what is shown.
     """
     rows = [(domain, str(name), size) for domain, top in tops.items() for name, size in top.items()]
     figure = Plot(figsize=(8.8, 0.9 + 0.27 * len(rows)), layout="constrained")
@@ -68,17 +64,16 @@ def most_changed(tops: Mapping[str, pd.Series], labels: Mapping[str, str], *, ti
     axes.invert_yaxis()
     axes.margins(y=0.01)
     _finish(axes, xlabel="mean size of the change, in sd of the variable")
-    axes.set_title(title, fontsize=11, color=INK)
+    axes.set_title("What changes most", fontsize=11, color=INK)
     _legend(figure, {domain: DOMAIN_COLOURS[domain] for domain in tops})
     return figure
 
 
-def counties_by_algorithm(changes: Mapping[str, pd.DataFrame], *, title: str) -> Plot:
+def counties_by_algorithm(changes: Mapping[str, pd.DataFrame]) -> Plot:
     """Draw, county by county, what each algorithm does to the five indices.
 
     Args:
         changes: by county: a row per algorithm, a column per domain; high = good.
-        title: what is shown.
     """
     figure = Plot(figsize=(12.5, 4.3), layout="constrained")
     grid = figure.subplots(1, len(changes), sharey=True, squeeze=False)[0]
@@ -96,7 +91,7 @@ def counties_by_algorithm(changes: Mapping[str, pd.DataFrame], *, title: str) ->
         axes.set_title(county, fontsize=11, color=INK)
         _finish(axes, xlabel="", ylabel=" ")
     grid[0].set_ylabel("change of the index, in sd\n(up is better)")
-    figure.suptitle(title, fontsize=11, color=INK)
+    figure.suptitle("Recourse of three counties", fontsize=11, color=INK)
     figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     return figure
 

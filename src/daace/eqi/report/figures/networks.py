@@ -123,15 +123,9 @@ def _reach(text: str, size: float, direction: FloatArray) -> float:
 
 
 def _legend(figure: Plot) -> None:
-    handles = [
-        Line2D([], [], color=GREEN, lw=2, label="positive: they rise together"),
-        Line2D(
-            [],
-            [],
-            color=RED,
-            lw=2,
-            ls=(0, (4, 1.5)),
-            label="negative: one falls as the other rises",
-        ),
-    ]
+    lines = (
+        (GREEN, "-", "positive: they rise together"),
+        (RED, (0, (4, 1.5)), "negative: one falls as the other rises"),
+    )
+    handles = [Line2D([], [], color=c, lw=2, ls=ls, label=text) for c, ls, text in lines]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
