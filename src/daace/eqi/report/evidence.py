@@ -145,7 +145,7 @@ def all_of(says: str, ours: str, directions: Iterable[Direction]) -> Part:
 
 def most(changes: pd.DataFrame, name: str) -> Direction:
     """Test whether one column is the largest, by Friedman, then Bergmann and Hommel."""
-    return first_of(Contest(-changes.astype(float)), name)
+    return first_of(Contest(-changes), name)
 
 
 def first_of(contest: Contest, name: str) -> Direction:

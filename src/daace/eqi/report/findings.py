@@ -163,7 +163,7 @@ def _variables(network: LinearGaussianNetwork, counties: Counties) -> list[Part]
 
 def _city_and_country(results: CountyResults) -> Sequence[Part]:
     plans: Any = results.select()
-    groups = {int(code): mine[list(DOMAINS)].astype(float) for code, mine in plans.groupby("rucc")}
+    groups = {int(code): mine[list(DOMAINS)] for code, mine in plans.groupby("rucc")}
     if not {1, 4} <= set(groups):
         return missing("metropolitan and rural counties", "none of one kind were planned for")
     city, country = groups[1], groups[4]
@@ -193,7 +193,7 @@ def _by_category(results: CountyResults) -> Sequence[Part]:
     categories = sorted(int(k) for k in plans["category"].unique())
     if len(categories) < 3:
         return missing("categories", "plans of fewer than three categories")
-    changes, category = plans[list(DOMAINS)].astype(float), plans["category"]
+    changes, category = plans[list(DOMAINS)], plans["category"]
     best = changes[category == categories[0]]
     worst = changes[category.isin(categories[-2:])]
     rho = {domain: trend(changes[domain], category) for domain in DOMAINS}
@@ -273,7 +273,7 @@ def _cost(results: CountyResults) -> Sequence[Part]:
             continue
         found = {a: results.select(a, penalty=penalty) for a in COMPARED}
         cost, sparse = (
-            pd.DataFrame({a: f[column].astype(float) for a, f in found.items()}).dropna()
+            pd.DataFrame({a: f[column] for a, f in found.items()}).dropna()
             for column in ("cost", "path_sparsity")
         )
         if cost.empty:

@@ -102,11 +102,10 @@ def _message(results: CountyResults) -> str:
         ("free", "Planned as in the paper, with indices that move freely,"),
         ("consistent", "Planned over the variables alone, with indices that follow from them,"),
     ):
-        mine = results.select(mode=mode)
-        if len(mine):
-            share = (mine["category_recomputed"] <= mine["target"]).mean()
+        plans, share = results.reached(mode)
+        if plans:
             sentences.append(
-                f"{how} {share:.0%} of {len(mine)} plans by BayesACE reach the target category by "
+                f"{how} {share:.0%} of {plans} plans by BayesACE reach the target category by "
                 "EPA's own formulas."
             )
     for mode, what in (

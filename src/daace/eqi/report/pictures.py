@@ -198,7 +198,7 @@ def _measures(results: CountyResults) -> dict[str, dict[str, dict[str, list[floa
             continue
         common = sorted(set.intersection(*(set(f.index) for f in found.values())))
         for label, column in columns.items():
-            values = {a: f.loc[common, column].astype(float) for a, f in found.items()}
+            values = {a: f.loc[common, column] for a, f in found.items()}
             shown = {a: v.tolist() for a, v in values.items()}
             if column == "cost":
                 unit = values["BayesACE"]

@@ -18,8 +18,8 @@ from daace.eqi.policy.study import ATLAS, PENALTY, RECORDS
 from daace.exceptions import InvalidInput
 from daace.study.records import read_compact, read_records, write_compact
 
-#: Entries of a record that are lists, and become arrays here.
-LISTS = ("before", "planned", "recomputed", "change", "path", "notes", "fixed")
+#: Entries of a record that are no column of `plans`, where indices are their changes.
+LISTS = ("before", "planned", "recomputed", "path", "notes", "fixed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class CountyResults:
             (plans["algorithm"] == algorithm)
             & (plans["mode"] == mode)
             & (plans["penalty"] == penalty)
-            & plans["found"].astype(bool)
+            & plans["found"]
         ]
         return chosen.set_index("fips")
 
@@ -78,17 +78,19 @@ class CountyResults:
 
         Indices have the sense "high = good"; variables keep theirs.
         """
+        found = self.select(algorithm, mode, penalty)["change"]
         features = list(self.counties.table.features)
-        found = {
-            int(r["fips"]): r["change"]
-            for r in self.records
-            if r["kind"] == "recourse"
-            and r["found"]
-            and (r["algorithm"], r["mode"], r["penalty"]) == (algorithm, mode, penalty)
-        }
-        frame = pd.DataFrame.from_dict(found, orient="index", columns=features)
+        frame = pd.DataFrame(found.tolist(), index=found.index, columns=features)
         frame[list(INDICES)] *= -1
         return frame
+
+    def reached(self, mode: str) -> tuple[int, float]:
+        """Return how many plans BayesACE has by some rules, and which share is really in the goal.
+
+        That is in the target category or a better one, by EPA's own formulas.
+        """
+        mine = self.select(mode=mode)
+        return len(mine), float((mine["category_recomputed"] <= mine["target"]).mean())
 
     @cached_property
     def after(self) -> tuple[pd.Series, pd.DataFrame]:

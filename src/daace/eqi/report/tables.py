@@ -22,12 +22,11 @@ MODES = ("free", "equity", "consistent", "consistent equity")
 def summary(results: CountyResults) -> str:
     """Return the numbers to take along, how many plans were found, and why the others were not."""
     plans = results.plans
-    met = plans.loc[plans["found"].astype(bool), "goal_met"].astype(bool)
+    met = plans.loc[plans["found"], "goal_met"].astype(bool)
     known = [("Counties", f"{plans['fips'].nunique()}")]
     for mode, name in (("free", "as in the paper"), ("consistent", "with real indices")):
-        mine = results.select(mode=mode)
-        if len(mine):
-            share = (mine["category_recomputed"] <= mine["target"]).mean()
+        count, share = results.reached(mode)
+        if count:
             known.append((f"Plans {name} that reach the target by EPA's formulas", f"{share:.0%}"))
     for mode, name in (
         ("consistent", "Cost of real indices"),
@@ -43,7 +42,7 @@ def summary(results: CountyResults) -> str:
         ways.setdefault((algorithm, mode), {})[penalty] = mine
     for (algorithm, mode), by_penalty in ways.items():
         every = pd.concat(list(by_penalty.values()))
-        why = every.loc[~every["found"].astype(bool), "status"].value_counts()
+        why = every.loc[~every["found"], "status"].value_counts()
         found = [
             f"{int(by_penalty[p]['found'].sum())} of {len(by_penalty[p])}"
             if p in by_penalty
@@ -68,20 +67,20 @@ def price(results: CountyResults, mode: str, *, column: str = "cost") -> FloatAr
         mode: the rules.
         column: 'cost' under the RealNVP, 'own_cost' under the network.
     """
-    mine, base = (results.select(mode=m)[column].astype(float) for m in (mode, "free"))
+    mine, base = (results.select(mode=m)[column] for m in (mode, "free"))
     return paired_ratio(mine, base)
 
 
 def consistency(results: CountyResults) -> str:
     """Compare the indices of the plans with those that their variables give."""
     rows = []
-    plans = results.plans[results.plans["found"].astype(bool)]
+    plans = results.plans[results.plans["found"]]
     for (algorithm, mode, penalty), mine in _ways(plans):
         if penalty != PENALTY:
             continue
         share = (mine["category_recomputed"] <= mine["target"]).mean()
         kept = (mine["category_planned"] <= mine["target"]).mean()
-        judged = mine["posterior_judge"].astype(float) >= results.thresholds[2]
+        judged = mine["posterior_judge"] >= results.thresholds[2]
         rows.append(
             (
                 str(algorithm), str(mode), str(len(mine)), _size(mine["gap"].median()),
@@ -113,10 +112,10 @@ def equity(results: CountyResults) -> str:
         if mine.empty:
             continue
         ratio, own = (price(results, mode, column=column) for column in ("cost", "own_cost"))
-        length = paired_ratio(mine["l2"].astype(float), base["l2"].astype(float))
+        length = paired_ratio(mine["l2"], base["l2"])
         asked = results.plans
         asked = asked[(asked["mode"] == mode) & (asked["algorithm"] == "BayesACE")]
-        falls = (mine[[f"{d} (real)" for d in DOMAINS]].astype(float) < -0.01).any(axis=1)
+        falls = (mine[[f"{d} (real)" for d in DOMAINS]] < -0.01).any(axis=1)
         rows.append(
             (
                 mode, f"{len(mine)} of {len(asked)}", f"{np.median(own):.2f}",
@@ -125,7 +124,7 @@ def equity(results: CountyResults) -> str:
                 f"{np.median(length):.2f}", f"{falls.mean():.0%}",
             )
         )  # fmt: skip
-    falls = (base[list(DOMAINS)].astype(float) < -0.01).mean()
+    falls = (base[list(DOMAINS)] < -0.01).mean()
     worst = ", ".join(f"{d} {x:.0%}" for d, x in falls.items())
     head = (
         "rules", "found", "cost over free, network", "cost over free, RealNVP",
@@ -156,10 +155,7 @@ def _groups(results: CountyResults, by: str) -> str:
     """Return found rate, cost, length and prices of the rules, group by group."""
     plans = results.plans
     mine = plans[(plans["algorithm"] == "BayesACE") & (plans["penalty"] == PENALTY)]
-    modes = {
-        mode: mine[(mine["mode"] == mode) & mine["found"].astype(bool)].set_index("fips")
-        for mode in MODES
-    }
+    modes = {mode: mine[(mine["mode"] == mode) & mine["found"]].set_index("fips") for mode in MODES}
     typical = float(modes["free"]["cost"].median())
     rows = []
     for key in sorted(mine[by].unique()):
@@ -170,7 +166,7 @@ def _groups(results: CountyResults, by: str) -> str:
             for mode in ("free", "consistent equity")
         ]
         ratios = [
-            paired_ratio(here[a]["own_cost"].astype(float), here[b]["own_cost"].astype(float))
+            paired_ratio(here[a]["own_cost"], here[b]["own_cost"])
             for a, b in (("consistent", "free"), ("consistent equity", "consistent"))
         ]
         rows.append(
@@ -178,9 +174,9 @@ def _groups(results: CountyResults, by: str) -> str:
                 rucc_name(int(key)) if by == "rucc" else str(key),
                 str(asked["fips"].nunique()),
                 *shares,
-                f"{here['free']['cost'].astype(float).median() / typical:.2f}",
-                f"{here['free']['length'].astype(float).median():.2f}",
-                f"{here['consistent equity']['length'].astype(float).median():.2f}",
+                f"{here['free']['cost'].median() / typical:.2f}",
+                f"{here['free']['length'].median():.2f}",
+                f"{here['consistent equity']['length'].median():.2f}",
                 *(f"{np.median(r):.2f}" if len(r) else "-" for r in ratios),
             )
         )
@@ -195,20 +191,20 @@ def costs(results: CountyResults) -> str:
     """Return cost, distance and sparsity of each algorithm, by penalty."""
     rows = []
     for penalty in results.penalties():
-        base = results.select(penalty=penalty)["cost"].astype(float)
+        base = results.select(penalty=penalty)["cost"]
         for algorithm in results.algorithms(penalty):
             mine = results.select(algorithm, penalty=penalty)
             if mine.empty:
                 continue
-            ratio = paired_ratio(mine["cost"].astype(float), base)
+            ratio = paired_ratio(mine["cost"], base)
             rows.append(
                 (
                     f"{penalty:g}", algorithm, str(len(mine)),
-                    f"{mine['cost'].astype(float).median():.3g}",
-                    str(int((mine["cost"].astype(float) < 0).sum())),
+                    f"{mine['cost'].median():.3g}",
+                    str(int((mine["cost"] < 0).sum())),
                     f"{np.median(ratio):.2f}" if len(ratio) else "-",
-                    f"{mine['l2'].astype(float).median():.2f}",
-                    f"{mine['path_sparsity'].astype(float).median():g}",
+                    f"{mine['l2'].median():.2f}",
+                    f"{mine['path_sparsity'].median():g}",
                     f"{mine['valid_judge'].mean():.0%}",
                 )
             )  # fmt: skip
@@ -217,8 +213,8 @@ def costs(results: CountyResults) -> str:
         "over BayesACE (median)", "L2 (median)", "features that move (median)",
         "valid under the RealNVP",
     )  # fmt: skip
-    found = results.plans[results.plans["found"].astype(bool)]
-    negative = int((found["cost"].astype(float) < 0).sum())
+    found = results.plans[results.plans["found"]]
+    negative = int((found["cost"] < 0).sum())
     note = (
         "Cost under the RealNVP, by the paper's rule (19 pieces per segment), on its scale -log p. "
         "Each algorithm checks the goal with its own density. "

@@ -26,7 +26,7 @@ def county_changes(results: CountyResults, fips: int) -> pd.DataFrame:
     for algorithm in results.algorithms(PENALTY):
         found = results.select(algorithm)
         if fips in found.index:
-            rows[algorithm] = found.loc[fips, list(DOMAINS)].astype(float)
+            rows[algorithm] = found.loc[fips, list(DOMAINS)]
     return pd.DataFrame(rows).T.reindex(columns=list(DOMAINS))
 
 
