@@ -4,6 +4,9 @@ A domain index is the first principal component of the domain's standardised var
 variance 1, so `index = intercept + sum_j weight_j t_j` with t the variables after EPA's
 logarithms. The overall index is such a function of the five domain indices. A counterfactual whose
 index does not follow this formula describes no county that could exist.
+
+How EPA made the index: Messer et al. 2014, "Construction of an environmental quality index for
+public health research", doi:10.1186/1476-069X-13-39.
 """
 
 from __future__ import annotations

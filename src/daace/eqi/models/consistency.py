@@ -140,7 +140,7 @@ def consistent_slice(
 
     Args:
         density: of the model, in the table's units.
-        counties: which know formulas and values.
+        counties: which give formulas and values.
         fips: the county, whose dropped variables are held.
         fixed: variables that keep their value.
         turned: whether the coordinates of each domain are turned so that the first points along

@@ -46,7 +46,7 @@ def restricted_network(
     """Return the paper's network, unfitted: class over indices over the variables of a domain.
 
     Args:
-        counties: who know the domain of each feature.
+        counties: which give the domain of each feature.
         max_parents: of a feature, the class included; None for no limit.
     """
     return LinearGaussianNetwork(

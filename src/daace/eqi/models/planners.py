@@ -79,7 +79,7 @@ class CountyRows(Planner):
     planner: Face | Wachter
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
-        if isinstance(self.planner, Wachter):  # to whom the terrain does not matter
+        if isinstance(self.planner, Wachter):  # which ignores the terrain
             flat = replace(problem, landscape=replace(problem.landscape, penalty=0.0))
             plan = self.planner.solve(flat, rng=rng)
         else:

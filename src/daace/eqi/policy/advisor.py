@@ -145,6 +145,8 @@ class Advisor:
         Raises:
             InvalidInput: a county cannot improve so much, or the algorithm lacks its density.
         """
+        for code in fips:
+            self.target(code, ask.improve)  # refuse before any search
         if not ask.consistent:
             rules = Constraints(fixed=self._fixed(ask), only_down=INDICES if ask.equity else ())
             starts = self.rows[[self.counties.position(code) for code in fips]]

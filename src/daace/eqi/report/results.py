@@ -61,7 +61,13 @@ class CountyResults:
     def select(
         self, algorithm: str = "BayesACE", mode: str = "free", penalty: float = PENALTY
     ) -> pd.DataFrame:
-        """Return the plans that were found in one way, by FIPS code."""
+        """Return the plans that were found, by FIPS code.
+
+        Args:
+            algorithm: who planned.
+            mode: the rules, as in `Ask.mode`.
+            penalty: of implausible terrain.
+        """
         plans = self.plans
         chosen = plans[
             (plans["algorithm"] == algorithm)
@@ -77,6 +83,11 @@ class CountyResults:
         """Return the change of every feature in standard deviations, by FIPS code.
 
         Indices have the sense "high = good"; variables keep theirs.
+
+        Args:
+            algorithm: who planned.
+            mode: the rules, as in `Ask.mode`.
+            penalty: of implausible terrain.
         """
         found = self.select(algorithm, mode, penalty)["change"]
         features = list(self.counties.table.features)

@@ -47,7 +47,7 @@ def check_three_counties(results: CountyResults) -> list[Sequence[Part]]:
 
 def _new_york(results: CountyResults, frame: Any) -> list[Part]:
     """Air first for all; a sociodemographic loss, least by BayesACE; FACE slightly better."""
-    paper = frame.drop(index="DAACE", errors="ignore")  # whom the paper did not ask
+    paper = frame.drop(index="DAACE", errors="ignore")  # which the paper did not run here
     first = {a: frame.loc[a].idxmax() for a in frame.index}
     parts = [
         observed(

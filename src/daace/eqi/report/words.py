@@ -20,7 +20,7 @@ SMALL = 0.1
 #: Units that say nothing beside a number.
 SILENT = ("", "ordinal", "ordinal value", "number", "count")
 
-#: The rules of each mode, as they are told.
+#: What the text says of the rules of each mode.
 RULES = {
     "free": "",
     "equity": " No domain index may get worse.",
@@ -77,7 +77,7 @@ def variable_changes(
     """Return what changes from start to end, or in one step, the largest change first.
 
     Args:
-        counties: which know labels and units.
+        counties: which give labels and units.
         path: of a plan.
         step: 1 is the first step; the whole path when left out.
 
@@ -115,8 +115,8 @@ def sentence(row: pd.Series, *, sd: bool = True) -> str:
     verb = "raise" if after > before else "cut"
     unit = "percent" if row["unit"] == "percentage" else row["unit"]
     ending = "" if unit in SILENT else f" {unit}" if unit != "proportion" else " (proportion)"
-    told = f" ({format_sd(row['sd'])})" if sd else ""
-    return f"{verb} {lower_first(row['label'])} from {old} to {new}{ending}{told}"
+    size_in_sd = f" ({format_sd(row['sd'])})" if sd else ""
+    return f"{verb} {lower_first(row['label'])} from {old} to {new}{ending}{size_in_sd}"
 
 
 def lower_first(label: str) -> str:
