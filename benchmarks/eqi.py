@@ -15,19 +15,18 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks.clgn import Row, record_batch, row
-from daace.eqi.data import TARGET, Counties, read_counties
-from daace.eqi.fitting import read_advisor
-from daace.eqi.model import (
+from daace.eqi.data.counties import TARGET, Counties
+from daace.eqi.data.files import read_counties
+from daace.eqi.models.densities import (
     MAX_PARENTS,
-    broken_rules,
-    domains_of,
     forbidden_arcs,
     forced_arcs,
-    performance,
     restricted_network,
 )
-from daace.eqi.run import PENALTY, sample_counties
-from daace.eqi.straight import StraightOptimizer
+from daace.eqi.models.performance import performance
+from daace.eqi.models.planners import StraightOptimizer
+from daace.eqi.policy.advisor import read_advisor
+from daace.eqi.policy.study import PENALTY, sample_counties
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
@@ -39,11 +38,11 @@ def fitting(counties: Counties) -> list[Row]:
     import pybnesian as pb
 
     table = counties.table
-    domain_of = domains_of(counties)
+    forbidden = forbidden_arcs(counties.domain_of)
     began = time.perf_counter()
     network = restricted_network(counties).fit(table)
     ours = time.perf_counter() - began
-    assert broken_rules(network, domain_of) == []
+    assert not set(network.arcs_) & set(forbidden)
     X = network.to_model(table.to_frame())
     y = np.searchsorted(table.classes, table.y)
     batch = record_batch(X, y, [str(label) for label in table.classes], table)
@@ -55,7 +54,7 @@ def fitting(counties: Counties) -> list[Row]:
     peer = pb.hc(
         batch, start=start, bn_type=pb.CLGNetworkType(), score="bic", operators=["arcs"],
         max_indegree=MAX_PARENTS, arc_whitelist=forced,
-        arc_blacklist=[*forbidden_arcs(domain_of), *((name, TARGET) for name in table.features)],
+        arc_blacklist=[*forbidden, *((name, TARGET) for name in table.features)],
     )  # fmt: skip
     peer.fit(batch)
     theirs = time.perf_counter() - began
@@ -73,7 +72,7 @@ def planning(counties: Counties, count: int, record: Path) -> pd.DataFrame:
     """
     advisor = read_advisor(counties, None)
     density = advisor.network
-    alpha = advisor.threshold(density)
+    alpha = advisor.threshold("BayesACE")
     landscape = Landscape(density, penalty=PENALTY, scale="nll")
     done = set(pd.read_csv(record)["fips"]) if record.exists() else set()
     for fips in sample_counties(counties, max(0, count - 3))[:count]:

@@ -39,7 +39,7 @@ from daace.density.settings import write_settings
 from daace.density.trainer import Trainer
 from daace.density.tune import tune_realnvp
 from daace.eqi.data import read_counties
-from daace.eqi.model import HELD_OUT, SPLIT_SEED, eqi_flow
+from daace.eqi.models import eqi_flow
 from daace.explain.explainer import Explainer
 from daace.explain.loading import load
 
@@ -314,7 +314,7 @@ def tune_eqi(folder: Path, *, seconds: float, n_jobs: int = 1) -> None:
     and 131 features a large network learns the rows by heart, and takes ten times as long.
     """
     counties = read_counties()
-    known, _ = counties.split(HELD_OUT, seed=SPLIT_SEED)
+    known, _ = counties.split
     found = tune_realnvp(
         counties.table.take(known),
         trials=100,

@@ -13,7 +13,7 @@ from daace.data.synthetic import draw_table, random_mixture
 from daace.data.table import Table
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data import Counties, read_counties
-from daace.eqi.model import domains_of, forbidden_arcs, forced_arcs
+from daace.eqi.models.densities import forbidden_arcs, forced_arcs
 from daace.exceptions import InvalidInput, NotFitted
 
 
@@ -336,7 +336,7 @@ def eqi(data_folder: Path) -> Counties:
 
 
 def test_eqi_reaches_the_measured_log_likelihood(eqi: Counties) -> None:
-    domain_of = domains_of(eqi)
+    domain_of = eqi.domain_of
     forced, forbidden = forced_arcs(), forbidden_arcs(domain_of)
     network = LinearGaussianNetwork(
         start="empty", max_parents=3, forced=forced, forbidden=forbidden

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace.eqi.data import DOMAINS, SUFFIX, Counties, read_counties
-from daace.eqi.model import HELD_OUT, SPLIT_SEED, restricted_network
-from daace.eqi.policy import Advisor
+from daace.cli import main
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.eqi.data.counties import DOMAINS, Counties
+from daace.eqi.data.files import SUFFIX, read_counties
+from daace.eqi.models.densities import restricted_network
+from daace.eqi.policy.advisor import Advisor
+from daace.eqi.policy.study import run_atlas
 
 ROWS = 620
 SIZES = {"Air": 6, "Built": 5, "Land": 5, "Sociodemographic": 5, "Water": 5}
@@ -98,13 +104,35 @@ def counties(files: Path) -> Counties:
 
 
 @pytest.fixture(scope="session")
+def fitted(counties: Counties) -> LinearGaussianNetwork:
+    return restricted_network(counties).fit(counties.table)
+
+
+@pytest.fixture(scope="session")
 def advisor(counties: Counties) -> Advisor:
-    known, _ = counties.split(HELD_OUT, seed=SPLIT_SEED)
-    table = counties.table.take(known)
+    table = counties.table.take(counties.split[0])
     network = restricted_network(counties).fit(table)
     # A second density on the same rows stands where the flow would: the code asks for no more.
     other = restricted_network(counties, max_parents=2).fit(table)
     return Advisor(counties, network, other)
+
+
+@pytest.fixture(scope="session")
+def fit_command(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of models that `daace eqi fit` wrote, and what it printed."""
+    folder, printed = tmp_path_factory.mktemp("models"), io.StringIO()
+    with redirect_stdout(printed), pytest.raises(SystemExit) as caught:
+        main(["eqi", "fit", "--out", str(folder), "--data", str(files)])
+    assert not caught.value.code
+    return folder, printed.getvalue()
+
+
+@pytest.fixture(scope="session")
+def atlas(advisor: Advisor, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an atlas of the worst counties, planned in one process."""
+    folder = tmp_path_factory.mktemp("atlas")
+    run_atlas(advisor, folder, improve=6)
+    return folder
 
 
 @pytest.fixture(scope="session")

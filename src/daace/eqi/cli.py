@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from daace._files import check_writable, write_atomically
 from daace._progress import Bar
 from daace.data.export import csv_text
+from daace.eqi.data.counties import Counties
+from daace.eqi.data.files import read_counties
+from daace.eqi.data.overview import prepared_frame, summarise
+from daace.eqi.models.folder import fit_models
+from daace.eqi.policy.advisor import Advisor, read_advisor
+from daace.eqi.policy.recourse import Recourse
+from daace.eqi.policy.request import OVER_ROWS, UNSETTABLE, Ask
+from daace.eqi.policy.study import run_atlas, run_study, sample_counties
+from daace.eqi.report.page import write_report
+from daace.eqi.report.words import describe, to_json
 from daace.exceptions import InvalidInput
 
 app = typer.Typer(
@@ -25,6 +39,32 @@ Data = Annotated[
 Models = Annotated[Path | None, typer.Option(help="Folder of models, from 'daace eqi fit'.")]
 
 
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take a dataclass: each of its fields becomes an option of the shell."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name not in groups:
+            parameters.append(parameter.replace(annotation=hints[name]))
+            continue
+        inner = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            parameter.replace(name=f.name, default=f.default, annotation=inner[f.name])
+            for f in fields(groups[name])
+        ]
+
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+        command(**given)
+
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {p.name: p.annotation for p in parameters}
+    return flat
+
+
 @app.command(epilog="Example: daace eqi prepare --data eqi -o counties.csv")
 def prepare(
     data: Data = None,
@@ -33,13 +73,10 @@ def prepare(
     ] = None,
 ) -> None:
     """Read EPA's files, verify the published indices, and say what was found."""
-    from daace.eqi.data import read_counties
-    from daace.eqi.prepared import prepared_frame, summary
-
     if output is not None:
         check_writable(output)
     counties = read_counties(data)
-    typer.echo(summary(counties))
+    typer.echo(summarise(counties))
     if output is not None:
         write_atomically(output, csv_text(prepared_frame(counties).reset_index()))
         _note(f"Table: {output}")
@@ -55,45 +92,61 @@ def fit(
     ] = None,
 ) -> None:
     """Learn the densities from 90% of the counties, and say how good they are on the others."""
-    from daace.eqi.data import read_counties
-    from daace.eqi.fitting import fit_models
-
-    typer.echo(
-        fit_models(read_counties(data), out, flow=flow, time_limit=time_limit, progress=True)
-    )
+    counties = read_counties(data)
+    typer.echo(fit_models(counties, out, flow=flow, time_limit=time_limit, progress=True))
     _note(f"Models: {out}")
 
 
-@app.command(epilog='Example: daace eqi explain "Los Angeles" --improve 2')
-def explain(
-    county: Annotated[
-        str, typer.Argument(metavar="COUNTY", help="Name, 'name, state', or FIPS code.")
-    ],
-    improve: Annotated[int, typer.Option(help="By how many of the seven categories.")] = 2,
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """How to plan, in the words of a shell."""
+
+    improve: Annotated[int, typer.Option(help="By how many of the seven categories.")] = 2
     consistent: Annotated[
         bool,
         typer.Option(
             "--consistent/--free",
             help="Whether indices must follow from the variables; --free plans as the paper does.",
         ),
-    ] = True,
+    ] = True
     equity: Annotated[
-        bool, typer.Option("--equity", help="No domain index may get worse on the way.")
-    ] = False,
+        bool, typer.Option("--equity", help="No domain index may get worse along the path.")
+    ] = False
     settable: Annotated[
         bool,
         typer.Option("--settable", help="Fix what a county cannot set: weather, rock, people."),
-    ] = False,
+    ] = False
     fixed: Annotated[
         list[str] | None, typer.Option(help="Variable that must not change; repeatable.")
-    ] = None,
-    penalty: Annotated[float, typer.Option(help="How much to avoid implausible ground.")] = 5.0,
+    ] = None
+    penalty: Annotated[float, typer.Option(help="How much to avoid implausible terrain.")] = 5.0
     min_posterior: Annotated[
         float, typer.Option(help="Smallest probability of the category at the end.")
-    ] = 0.7,
+    ] = 0.7
     algorithm: Annotated[
         str, typer.Option(help="BayesACE; or DAACE, FACE, Wachter, which need --models.")
-    ] = "BayesACE",
+    ] = "BayesACE"
+
+    def ask(self, counties: Counties) -> Ask:
+        """Return what is asked; FACE and Wachter always plan freely."""
+        given = [name for name in UNSETTABLE if self.settable and name in counties.variables.index]
+        return Ask(
+            algorithm=self.algorithm,  # type: ignore[arg-type]  # which Ask checks
+            penalty=self.penalty,
+            improve=self.improve,
+            consistent=self.consistent and self.algorithm not in OVER_ROWS,
+            equity=self.equity,
+            fixed=(*(self.fixed or ()), *given),
+        )
+
+
+@app.command(epilog='Example: daace eqi explain "Los Angeles" --improve 2')
+@with_options
+def explain(
+    county: Annotated[
+        str, typer.Argument(metavar="COUNTY", help="Name, 'name, state', or FIPS code.")
+    ],
+    plan: PlanOptions,
     most: Annotated[int, typer.Option(min=1, help="Changes to name.")] = 8,
     models: Models = None,
     data: Data = None,
@@ -102,40 +155,28 @@ def explain(
     ] = None,
 ) -> None:
     """Say what would have to change in a county, in words and units."""
-    from daace.eqi.data import read_counties
-    from daace.eqi.fitting import read_advisor
-    from daace.eqi.policy import UNSETTABLE, Ask
-    from daace.eqi.words import describe, to_json
-
     if json not in (None, "-"):
         check_writable(str(json))
-    choice: Any = algorithm
-    if choice in ("FACE", "Wachter"):
-        consistent = False
-    with Bar("Looking for a way", 3) as bar:
+    with Bar("Looking for a path", 3) as bar:
         counties = read_counties(data)
-        given = [name for name in UNSETTABLE if settable and name in counties.variables.index]
-        ask = Ask(
-            algorithm=choice,
-            penalty=penalty,
-            improve=improve,
-            consistent=consistent,
-            equity=equity,
-            fixed=(*(fixed or ()), *given),
-        )
-        fips = counties.find(county)
+        ask, fips = plan.ask(counties), counties.find(county)
         bar.advance("the density")
-        advisor = read_advisor(counties, models, min_posterior=min_posterior)
+        advisor = read_advisor(counties, models, min_posterior=plan.min_posterior)
         bar.advance("the plan")
         recourse = advisor.advise([fips], ask)[0]
+    _tell(advisor, recourse, most=most, json=json)
+    raise typer.Exit(0 if recourse.found else 1)
+
+
+def _tell(advisor: Advisor, recourse: Recourse, *, most: int, json: str | None) -> None:
+    """Print a plan as text or JSON, and write the JSON where a file is named."""
     if json == "-":
         typer.echo(to_json(advisor, recourse))
-    else:
-        typer.echo(describe(advisor, recourse, most=most))
-    if json not in (None, "-"):
-        write_atomically(str(json), to_json(advisor, recourse) + "\n")
+        return
+    typer.echo(describe(advisor, recourse, most=most))
+    if json is not None:
+        write_atomically(json, to_json(advisor, recourse) + "\n")
         _note(f"JSON: {json}")
-    raise typer.Exit(0 if recourse.found else 1)
 
 
 @app.command(epilog="Example: daace eqi study --models models --out run")
@@ -155,11 +196,7 @@ def study(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     data: Data = None,
 ) -> None:
-    """Plan for many counties by every algorithm; stop and go on at any time."""
-    from daace.eqi.data import read_counties
-    from daace.eqi.fitting import read_advisor
-    from daace.eqi.run import run_atlas, run_study, sample_counties
-
+    """Plan for many counties by every algorithm; stop and resume at any time."""
     with Bar("Reading counties and models", None):
         table = read_counties(data)
         advisor = read_advisor(table, models)
@@ -169,7 +206,7 @@ def study(
         if everywhere:
             run_atlas(advisor, out, n_jobs=jobs, progress=True)
     except KeyboardInterrupt:
-        _note(f"Stopped. What was planned is recorded in '{out}': the same command goes on.")
+        _note(f"Stopped. What was planned is recorded in '{out}': the same command resumes it.")
         raise typer.Exit(130) from None
     _note(f"{done.recorded} of {done.asked} plans are recorded, {done.new} of them by this run.")
     _note(f"Page: daace eqi report {out} --models {models}")
@@ -193,9 +230,6 @@ def report(
     ] = None,
 ) -> None:
     """Draw maps and figures, check the paper's findings, and write one page."""
-    from daace.eqi.data import read_counties
-    from daace.eqi.report import write_report
-
     if out is None and not records.is_dir():
         raise InvalidInput("'--out' must be given where RECORDS is a compact record.")
     folder = out or records / "report"

@@ -19,7 +19,6 @@ from daace.explain.answering import Jobs, answer_all, explain_solved
 from daace.explain.answers.reasons import find_reasons
 from daace.explain.answers.summary import Summary
 from daace.explain.asking.identity import name_of
-from daace.explain.asking.identity import name_of
 from daace.explain.asking.query import Query, refuse
 from daace.explain.asking.rows import read_row, read_rows
 from daace.explain.asking.settings import Settings

@@ -13,7 +13,6 @@ from daace._files import write_atomically
 from daace.density.base import ConditionalDensity
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.curves import plot_data
-from daace.explain.answers.curves import plot_data
 from daace.explain.answers.record import parse_record, to_record
 from daace.explain.answers.steps import write_steps
 from daace.explain.answers.words import NAMED, describe

@@ -1,0 +1,65 @@
+"""What can be asked for a county: algorithm, penalty, improvement, rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from daace._checks import check_choice, check_integer, check_number
+from daace.exceptions import InvalidInput
+
+Algorithm: TypeAlias = Literal["BayesACE", "DAACE", "FACE", "Wachter"]
+ALGORITHMS = ("BayesACE", "DAACE", "FACE", "Wachter")
+
+#: Those whose waypoints are counties that exist.
+OVER_ROWS = ("FACE", "Wachter")
+
+#: What a county cannot set: weather, what falls from the sky, rock, its people and their votes.
+UNSETTABLE = (
+    "Radon", "AvgOfD3_ave", "CaAve", "Kave", "NO3Ave", "ClAve", "SO4Ave", "HgAve", "W_ALPHA",
+    "DEMO2008", "HH_Inc",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """How to plan.
+
+    Args:
+        algorithm: 'BayesACE' plans over the network, 'DAACE' over the flow; 'FACE' and 'Wachter'
+            end in counties that exist, judged by the flow.
+        penalty: how much the path avoids implausible terrain.
+        improve: by how many categories.
+        consistent: plan over the variables alone; the indices follow by their formulas.
+        equity: no domain index may get worse, at any point of the path.
+        fixed: variables that keep their value.
+
+    Example:
+        >>> Ask(consistent=True).mode
+        'consistent'
+    """
+
+    algorithm: Algorithm = "BayesACE"
+    penalty: float = 5.0
+    improve: int = 2
+    consistent: bool = False
+    equity: bool = False
+    fixed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
+        check_number("penalty", self.penalty, at_least=0)
+        check_integer("improve", self.improve, at_least=1)
+        if self.consistent and self.algorithm in OVER_ROWS:
+            raise InvalidInput(
+                argument="consistent",
+                expected=f"go with BayesACE or DAACE. {self.algorithm} ends in a county that "
+                "exists",
+                remedy="it cannot compute indices",
+            )
+
+    @property
+    def mode(self) -> str:
+        """Name of the rules: 'free', 'equity', 'consistent' or 'consistent equity'."""
+        rules = [name for name in ("consistent", "equity") if getattr(self, name)]
+        return " ".join(rules) or "free"

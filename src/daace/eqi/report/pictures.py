@@ -1,0 +1,211 @@
+"""The figures of the application's page: maps, networks, charts; each with what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.eqi.data.counties import (
+    CATEGORIES,
+    DOMAINS,
+    INDICES,
+    Counties,
+    index_name,
+    rucc_name,
+)
+from daace.eqi.data.outlines import read_outlines
+from daace.eqi.models.effects import domain_effects, index_arcs
+from daace.eqi.policy.study import PENALTY, THREE
+from daace.eqi.report.findings import top_variables
+from daace.eqi.report.results import CountyResults, paired_ratio
+from daace.eqi.report.three_counties import county_changes
+from daace.explain.trust.network import signed_arcs
+
+if TYPE_CHECKING:
+    from daace.explain.pictures.canvas import Plot
+
+RELATIVE_COST = "cost over BayesACE's"
+
+
+def draw_maps(results: CountyResults, path: Path) -> dict[str, tuple[str, Plot]]:
+    """Return the maps: category now, after, and the domain to act on; with what each shows."""
+    from daace.eqi.report.figures.maps import CATEGORY_COLOURS, DOMAIN_COLOURS, county_map
+
+    counties, outlines = results.counties, read_outlines(path)
+    after, better = results.after
+    count = f"{len(after):,} counties"
+    shades: dict[object, str] = dict(enumerate(CATEGORY_COLOURS))
+    names: dict[object, str] = {k: f"{k} {name}" for k, name in enumerate(CATEGORIES)}
+    first = {fips: str(domain) for fips, domain in better.idxmax(axis=1).items()}
+    domains: dict[object, str] = dict(DOMAIN_COLOURS.items())
+    grey = "no plan: already best or very good, or not in the study"
+    return {
+        "map-now": (
+            "Category of every county now: 0 is the best 5%, 6 the worst 5%.",
+            county_map(outlines, _plain(counties.category), shades, labels=names,
+                       title="Environmental quality now", empty="no overall index"),
+        ),
+        "map-after": (
+            "Category that EPA's formulas give, from all variables, at the end of a consistent "
+            f"plan by BayesACE at penalty {PENALTY:g} that aims two categories higher; {count}.",
+            county_map(outlines, _plain(after), shades, labels=names,
+                       title="Environmental quality at the end of the plan", empty=grey),
+        ),
+        "map-domain": (
+            "The domain whose index, recomputed from the variables, rises most in the plan.",
+            county_map(outlines, _plain(first), domains, labels={d: str(d) for d in domains},
+                       title="Main domain to act on", empty=grey),
+        ),
+    }  # fmt: skip
+
+
+def draw_figures(
+    results: CountyResults, network: LinearGaussianNetwork
+) -> dict[str, tuple[str, Plot]]:
+    """Return every other figure, with what it shows."""
+    from daace.eqi.report.figures.charts import counties_by_algorithm, measures_by_algorithm
+
+    figures = {
+        **_draw_networks(results.counties, network),
+        **_draw_groups(results),
+        **_draw_most_changed(results, network),
+    }
+    counties, plans = results.counties, results.select()
+    three = {counties.label(f): county_changes(results, f) for f in THREE if f in plans.index}
+    if three:
+        figures["three-counties"] = (
+            f"What each algorithm does to the indices of the paper's three counties, penalty "
+            f"{PENALTY:g}; as planned.",
+            counties_by_algorithm(three),
+        )
+    panels = _measures(results)
+    if panels:
+        figures["measures"] = (
+            "Cost under the RealNVP over BayesACE's for the same county (where both are positive), "
+            "distance, and number of features that move by more than 0.1 sd on the way, over the "
+            "counties for which every algorithm found a plan.",
+            measures_by_algorithm(panels, log=[RELATIVE_COST]),
+        )
+    return figures
+
+
+def _draw_networks(
+    counties: Counties, network: LinearGaussianNetwork
+) -> dict[str, tuple[str, Plot]]:
+    from daace.eqi.report.figures.networks import domain_networks, index_network
+
+    return {
+        "index-network": (
+            "The class and the five domain indices in the restricted network; every index in the "
+            "sense high = good. Numbers: standard deviations of the child per standard deviation "
+            "of the parent, and per category for arcs of the class.",
+            index_network(index_arcs(network)),
+        ),
+        "domain-networks": (
+            "In each domain the eight variables most correlated with its index, and the arcs among "
+            "them.",
+            domain_networks(_domain_parts(network, counties, _most_correlated(network, counties))),
+        ),
+    }
+
+
+def _draw_groups(results: CountyResults) -> dict[str, tuple[str, Plot]]:
+    """Draw the mean changes by rural-urban code, and by category."""
+    from daace.eqi.report.figures.charts import changes_by_group
+
+    figures = {}
+    for column, xlabel in (("rucc", "rural-urban code"), ("category", "category now")):
+        groups = results.select().groupby(column)
+        means = groups[list(DOMAINS)].mean()
+        words = [
+            rucc_name(int(k)) if column == "rucc" else f"{k} {CATEGORIES[int(k)]}"
+            for k in means.index
+        ]
+        counts = dict(zip(words, groups.size(), strict=True))
+        figures[f"changes-{column}"] = (
+            f"Mean change of each domain index by {xlabel}; BayesACE, penalty {PENALTY:g}.",
+            changes_by_group(means.set_axis(words), counts, xlabel=xlabel),
+        )  # fmt: skip
+    return figures
+
+
+def _draw_most_changed(
+    results: CountyResults, network: LinearGaussianNetwork
+) -> dict[str, tuple[str, Plot]]:
+    from daace.eqi.report.figures.charts import most_changed
+    from daace.eqi.report.figures.networks import domain_networks
+
+    counties, tops = results.counties, top_variables(results)
+    labels = {str(v): str(x) for v, x in counties.variables["label"].items()}
+    chosen = {domain: list(top.index) for domain, top in tops.items()}
+    return {
+        "most-changed": (
+            f"The five most changed variables of each domain; BayesACE, penalty {PENALTY:g}.",
+            most_changed(tops, labels),
+        ),
+        "most-changed-networks": (
+            "The same variables in the network.",
+            domain_networks(_domain_parts(network, counties, chosen)),
+        ),
+    }
+
+
+def _most_correlated(network: LinearGaussianNetwork, counties: Counties) -> dict[str, list[str]]:
+    groups = domain_effects(network, counties.domain_of).groupby("domain")["correlation"]
+    return {domain: list(groups.get_group(domain).abs().nlargest(8).index) for domain in DOMAINS}
+
+
+def _domain_parts(
+    network: LinearGaussianNetwork, counties: Counties, chosen: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[list[str], pd.DataFrame, dict[str, str]]]:
+    """Return nodes, arcs and labels of one network per domain, in the sense "high = good"."""
+    arcs = signed_arcs(network).rename(columns={"coefficient": "effect"})
+    flips = arcs["parent"].isin(INDICES) ^ arcs["child"].isin(INDICES)
+    arcs = arcs.assign(effect=np.where(flips, -arcs["effect"], arcs["effect"]))
+    labels = {str(v): _short(x) for v, x in counties.variables["label"].items()}
+    parts = {}
+    for domain, names in chosen.items():
+        index = index_name(domain)
+        parts[domain] = ([index, *names], arcs, {**labels, index: index})
+    return parts
+
+
+def _short(label: str) -> str:
+    text = label.removesuffix(" emissions").removesuffix(" in drinking water").split(" (")[0]
+    text = text.removesuffix(" per county").removeprefix("Rate of ").removeprefix("Percent of ")
+    return text if len(text) <= 34 else text[:32].rsplit(" ", 1)[0] + " ..."
+
+
+def _measures(results: CountyResults) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Return cost over BayesACE's, distance and sparsity, by penalty and algorithm."""
+    columns = {
+        RELATIVE_COST: "cost",
+        "distance (L2), in sd": "l2",
+        "features that move": "path_sparsity",
+    }
+    panels: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for penalty in (5.0, 10.0):
+        found = {a: results.select(a, penalty=penalty) for a in results.algorithms(penalty)}
+        # DAACE may have planned for few counties, to which the others would be cut down.
+        most = max((len(f) for f in found.values()), default=0)
+        found = {a: f for a, f in found.items() if a != "DAACE" or len(f) == most}
+        if "BayesACE" not in found or not all(len(f) for f in found.values()):
+            continue
+        common = sorted(set.intersection(*(set(f.index) for f in found.values())))
+        for label, column in columns.items():
+            values = {a: f.loc[common, column] for a, f in found.items()}
+            shown = {a: v.tolist() for a, v in values.items()}
+            if column == "cost":
+                unit = values["BayesACE"]
+                shown = {a: paired_ratio(v, unit).tolist() for a, v in values.items()}
+            panels.setdefault(label, {})[f"{penalty:g}"] = shown
+    return panels
+
+
+def _plain(series: Any) -> dict[int, object]:
+    return {int(fips): value for fips, value in series.items()}
