@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 
+from daace.cli import eqi
 from daace.cli.explain import explain
 from daace.cli.fit import fit
 from daace.cli.tune import tune
@@ -12,8 +13,6 @@ from daace.exceptions import InvalidInput
 
 
 def test_every_setting_is_an_option_of_a_command() -> None:
-    from daace.eqi import cli as eqi
-
     commands = (explain, fit, tune, eqi.explain, eqi.study)
     known = {name for command in commands for name in inspect.signature(command).parameters}
     assert set(SETTINGS) <= known

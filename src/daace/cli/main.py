@@ -16,14 +16,14 @@ import typer
 from daace._signals import TERMINATED, terminable
 from daace.cli.check import check
 from daace.cli.demo import demo
+from daace.cli.eqi import app as eqi_app
 from daace.cli.explain import explain
 from daace.cli.fit import fit
+from daace.cli.study import app as study_app
 from daace.cli.terminal import fail, show_warning
 from daace.cli.tune import tune
 from daace.cli.wording import one_line, sentence
-from daace.eqi.cli import app as eqi_app
 from daace.exceptions import DaaceError
-from daace.study.cli import app as study_app
 
 app = typer.Typer(
     help="Actionable counterfactual explanations: what would have to change, and how to get there.",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daace._formats import format_number, format_sd
 from daace.eqi.data.counties import CATEGORIES, DOMAINS, RUCC, Counties
 from daace.eqi.policy.advisor import Advisor
 from daace.eqi.policy.recourse import CountyPath, Recourse, category_of
 from daace.explain.encoding import dump_json
-from daace.explain.words import format_number, format_sd
 
 #: Smaller changes, in standard deviations of a variable over the counties, are only counted.
 SMALL = 0.1

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from daace._files import check_writable, write_atomically
+from daace._options import expanded
 from daace._progress import Bar
-from daace.data.export import csv_text
-from daace.eqi.data.counties import Counties
-from daace.eqi.data.files import read_counties
-from daace.eqi.data.overview import prepared_frame, summarise
-from daace.eqi.models.folder import fit_models
-from daace.eqi.policy.advisor import Advisor, read_advisor
-from daace.eqi.policy.recourse import Recourse
-from daace.eqi.policy.request import OVER_ROWS, UNSETTABLE, Ask
-from daace.eqi.policy.study import run_atlas, run_study, sample_counties
-from daace.eqi.report.page import write_report
-from daace.eqi.report.words import describe, to_json
+from daace.cli.terminal import note
 from daace.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from daace.eqi.data.counties import Counties
+    from daace.eqi.policy.advisor import Advisor
+    from daace.eqi.policy.recourse import Recourse
+    from daace.eqi.policy.request import Ask
 
 app = typer.Typer(
     help="Environmental quality of US counties: what would improve one, and at what price.",
@@ -39,32 +33,6 @@ Data = Annotated[
 Models = Annotated[Path | None, typer.Option(help="Folder of models, from 'daace eqi fit'.")]
 
 
-def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take a dataclass: each of its fields becomes an option of the shell."""
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name not in groups:
-            parameters.append(parameter.replace(annotation=hints[name]))
-            continue
-        inner = get_type_hints(groups[name], include_extras=True)
-        parameters += [
-            parameter.replace(name=f.name, default=f.default, annotation=inner[f.name])
-            for f in fields(groups[name])
-        ]
-
-    @wraps(command)
-    def flat(**given: Any) -> None:
-        for name, kind in groups.items():
-            given[name] = kind(**{f.name: given.pop(f.name) for f in fields(kind)})
-        command(**given)
-
-    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    flat.__annotations__ = {p.name: p.annotation for p in parameters}
-    return flat
-
-
 @app.command(epilog="Example: daace eqi prepare --data eqi -o counties.csv")
 def prepare(
     data: Data = None,
@@ -73,13 +41,17 @@ def prepare(
     ] = None,
 ) -> None:
     """Read EPA's files, verify the published indices, and say what was found."""
+    from daace.data.export import csv_text
+    from daace.eqi.data.files import read_counties
+    from daace.eqi.data.overview import prepared_frame, summarise
+
     if output is not None:
         check_writable(output)
     counties = read_counties(data)
     typer.echo(summarise(counties))
     if output is not None:
         write_atomically(output, csv_text(prepared_frame(counties).reset_index()))
-        _note(f"Table: {output}")
+        note(f"Table: {output}")
 
 
 @app.command(epilog="Example: daace eqi fit --out models --flow")
@@ -92,9 +64,12 @@ def fit(
     ] = None,
 ) -> None:
     """Learn the densities from 90% of the counties, and say how good they are on the others."""
+    from daace.eqi.data.files import read_counties
+    from daace.eqi.models.folder import fit_models
+
     counties = read_counties(data)
     typer.echo(fit_models(counties, out, flow=flow, time_limit=time_limit, progress=True))
-    _note(f"Models: {out}")
+    note(f"Models: {out}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +104,8 @@ class PlanOptions:
 
     def ask(self, counties: Counties) -> Ask:
         """Return what is asked; FACE and Wachter always plan freely."""
+        from daace.eqi.policy.request import OVER_ROWS, UNSETTABLE, Ask
+
         given = [name for name in UNSETTABLE if self.settable and name in counties.variables.index]
         return Ask(
             algorithm=self.algorithm,  # type: ignore[arg-type]  # which Ask checks
@@ -141,7 +118,7 @@ class PlanOptions:
 
 
 @app.command(epilog='Example: daace eqi explain "Los Angeles" --improve 2')
-@with_options
+@expanded
 def explain(
     county: Annotated[
         str, typer.Argument(metavar="COUNTY", help="Name, 'name, state', or FIPS code.")
@@ -155,6 +132,9 @@ def explain(
     ] = None,
 ) -> None:
     """Say what would have to change in a county, in words and units."""
+    from daace.eqi.data.files import read_counties
+    from daace.eqi.policy.advisor import read_advisor
+
     if json not in (None, "-"):
         check_writable(str(json))
     with Bar("Looking for a path", 3) as bar:
@@ -170,13 +150,15 @@ def explain(
 
 def _tell(advisor: Advisor, recourse: Recourse, *, most: int, json: str | None) -> None:
     """Print a plan as text or JSON, and write the JSON where a file is named."""
+    from daace.eqi.report.words import describe, to_json
+
     if json == "-":
         typer.echo(to_json(advisor, recourse))
         return
     typer.echo(describe(advisor, recourse, most=most))
     if json is not None:
         write_atomically(json, to_json(advisor, recourse) + "\n")
-        _note(f"JSON: {json}")
+        note(f"JSON: {json}")
 
 
 @app.command(epilog="Example: daace eqi study --models models --out run")
@@ -197,6 +179,10 @@ def study(
     data: Data = None,
 ) -> None:
     """Plan for many counties by every algorithm; stop and resume at any time."""
+    from daace.eqi.data.files import read_counties
+    from daace.eqi.policy.advisor import read_advisor
+    from daace.eqi.policy.study import run_atlas, run_study, sample_counties
+
     with Bar("Reading counties and models", None):
         table = read_counties(data)
         advisor = read_advisor(table, models)
@@ -206,10 +192,10 @@ def study(
         if everywhere:
             run_atlas(advisor, out, n_jobs=jobs, progress=True)
     except KeyboardInterrupt:
-        _note(f"Stopped. What was planned is recorded in '{out}': the same command resumes it.")
+        note(f"Stopped. What was planned is recorded in '{out}': the same command resumes it.")
         raise typer.Exit(130) from None
-    _note(f"{done.recorded} of {done.asked} plans are recorded, {done.new} of them by this run.")
-    _note(f"Page: daace eqi report {out} --models {models}")
+    note(f"{done.recorded} of {done.asked} plans are recorded, {done.new} of them by this run.")
+    note(f"Page: daace eqi report {out} --models {models}")
 
 
 @app.command(epilog="Example: daace eqi report run --models models --out report")
@@ -230,13 +216,12 @@ def report(
     ] = None,
 ) -> None:
     """Draw maps and figures, check the paper's findings, and write one page."""
+    from daace.eqi.data.files import read_counties
+    from daace.eqi.report.page import write_report
+
     if out is None and not records.is_dir():
         raise InvalidInput("'--out' must be given where RECORDS is a compact record.")
     folder = out or records / "report"
     with Bar("Drawing maps and figures", None):
         page = write_report(read_counties(data), records, models, folder, outlines=map_file)
-    _note(f"Page: {page}")
-
-
-def _note(text: str) -> None:
-    typer.echo(text, err=True)
+    note(f"Page: {page}")

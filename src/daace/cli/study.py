@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from daace._files import check_writable
+from daace.cli.terminal import note
 from daace.exceptions import InvalidInput
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def run(
             progress=True,
         )
     except KeyboardInterrupt:
-        _note(f"Stopped. All finished problems are recorded in '{out}': the same command goes on.")
+        note(f"Stopped. All finished problems are recorded in '{out}': the same command goes on.")
         raise typer.Exit(130) from None
     _conclude(done, out)
 
@@ -95,7 +96,7 @@ def report(
     from daace.study.report import write_report
 
     folder = out or (records / "report" if records.is_dir() else Path("report"))
-    _note(f"Page: {write_report(records, folder, client=PAPER)}")
+    note(f"Page: {write_report(records, folder, client=PAPER)}")
 
 
 @app.command(epilog="Example: daace study export quick -o quick.records.gz")
@@ -111,19 +112,15 @@ def export(
     if not folder.is_dir():
         raise InvalidInput(f"'{folder}' must be the folder of a run. There is no such folder.")
     read_results(folder, reference=PAPER.reference).write_compact(output)
-    _note(f"Compact record, {output.stat().st_size / 1000:.0f} kB: {output}")
+    note(f"Compact record, {output.stat().st_size / 1000:.0f} kB: {output}")
 
 
 def _conclude(done: RunSummary, out: Path) -> None:
     """Say what a run did, and what to do next."""
-    _note(
+    note(
         f"{done.answered} of {done.asked} problems are recorded, {done.new} of them by this run; "
         f"{done.failed} failed. Largest memory of a worker: {done.memory_mb:.0f} MB."
     )
     if done.failed:
-        _note(f"The errors are in '{out / 'records.jsonl'}'; --retry runs these problems again.")
-    _note(f"Figures and tests: daace study report {out}")
-
-
-def _note(text: str) -> None:
-    typer.echo(text, err=True)
+        note(f"The errors are in '{out / 'records.jsonl'}'; --retry runs these problems again.")
+    note(f"Figures and tests: daace study report {out}")
