@@ -352,7 +352,9 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         patch.setattr("daace.explain.files.stream._finish", stop)
         code, out, err = run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")
     assert (code, out) == (130, "")
-    assert err.endswith("Stopped. The answers are in 'stop.csv.part': the same command goes on.\n")
+    assert err.endswith(
+        "Stopped. The answers are in 'stop.csv.part': the same command continues from there.\n"
+    )
     assert run("explain", "model.daace", "data.csv", "--all", "-o", "stop.csv")[0] == 0
     assert not Path("stop.csv.part").exists()
     with monkeypatch.context() as patch:
@@ -629,7 +631,7 @@ def test_a_terminal_sees_that_something_happens(folder):
     os.close(terminal)
     seen = os.read(main_end, 100_000).decode()
     os.close(main_end)
-    assert "Looking for a way" in seen
+    assert "Looking for a path" in seen
     assert json.loads(done.stdout)["status"] == "found"
 
 

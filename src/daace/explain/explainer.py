@@ -9,8 +9,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
 from daace._checks import check_integer
 from daace._workers import Backend
 from daace.density.base import ConditionalDensity
@@ -22,12 +20,12 @@ from daace.explain.asking.identity import name_of
 from daace.explain.asking.query import Query, refuse
 from daace.explain.asking.rows import read_row, read_rows
 from daace.explain.asking.settings import Settings
-from daace.explain.asking.solving import Solved, report_judgement, solve_row
+from daace.explain.asking.solving import solve_row
 from daace.explain.explanation import Explanation
 from daace.explain.files.model_file import save
 from daace.explain.files.stream import explain_file
 from daace.explain.judging.classifier import ClassifierPosterior
-from daace.explain.several.alternatives import DEARER, find_alternatives
+from daace.explain.several.alternatives import with_alternatives
 from daace.explain.several.audit import Audit, split_groups
 from daace.explain.several.batch import Batch
 from daace.explain.several.front import ExplanationFront, search_front
@@ -142,7 +140,7 @@ class Explainer:
             return replace(best, notes=(*best.notes, *TEMP(find_reasons(solved.problem))))
         if alternatives == 0:
             return best
-        return _with_alternatives(query, solved, best, int(alternatives))
+        return with_alternatives(query, solved, best, int(alternatives))
 
     def tradeoff(
         self,
@@ -446,25 +444,6 @@ class Explainer:
     def _judges(self) -> dict[frozenset[str], ClassifierPosterior]:
         """The classifier as a judge, by the features that it sees whole."""
         return {}
-
-
-def _with_alternatives(query: Query, solved: Solved, best: Explanation, count: int) -> Explanation:
-    """Return an answer with other answers to the same question."""
-    problem: Any = solved.problem
-    if problem.posterior is not None:
-        problem.posterior.begin(count)
-    others = find_alternatives(
-        problem,
-        solved.plan,
-        planner=query.settings.search,
-        count=count,
-        rng=np.random.default_rng(query.settings.seed),
-    )
-    if not others and best.step_count:
-        return replace(best, notes=(*best.notes, Note.of("no_alternative", factor=DEARER)))
-    plans = [report_judgement(query, problem, plan) for plan in others]
-    answers = [explain_solved(query, Solved(problem, plan)).with_model(query) for plan in plans]
-    return replace(best, alternatives=tuple(answers))
 
 
 def TEMP(notes):

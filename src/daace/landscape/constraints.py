@@ -131,7 +131,8 @@ class Constraints:
         if unknown:
             raise InvalidInput(
                 f"'constraints' must name features of the model. Got {quote(unknown)}."
-                f"{did_you_mean(unknown[0], names)}"
+                f"{did_you_mean(unknown[0], names)}",
+                argument="constraints",
             )
 
     def features(self) -> set[str]:

@@ -18,8 +18,8 @@ from daace.eqi.models.folder import read_models, read_performance
 from daace.eqi.policy.advisor import FACE_NODES
 from daace.eqi.report import tables
 from daace.eqi.report.evidence import Finding
+from daace.eqi.report.figure_list import draw_figures, draw_maps
 from daace.eqi.report.findings import check_findings
-from daace.eqi.report.pictures import draw_figures, draw_maps
 from daace.eqi.report.results import CountyResults, read_results
 from daace.explain.pages.page import PAGE, RESULTS_STYLE, STYLE, captioned
 from daace.study.statistics import ALPHA

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from daace.explain.answering import explain_solved
+from daace.explain.asking.query import Query
+from daace.explain.asking.solving import Solved, report_judgement
+from daace.explain.explanation import Explanation
 from daace.landscape.problem import Problem
+from daace.notes import Note
 from daace.planners.base import Plan, Planner, Status
 from daace.planners.optimizer import PathOptimizer
 
@@ -29,6 +35,32 @@ DEEPER = (0.5, 1.0)
 
 #: Searches around the best answer first, then around the alternatives to it.
 ROUNDS = 2
+
+
+def with_alternatives(query: Query, solved: Solved, best: Explanation, count: int) -> Explanation:
+    """Return an answer with other answers to the same question.
+
+    Args:
+        query: what was asked about one row.
+        solved: its problem, and the plan of the best answer.
+        best: that answer.
+        count: alternatives wanted.
+    """
+    problem: Any = solved.problem
+    if problem.posterior is not None:
+        problem.posterior.begin(count)
+    others = find_alternatives(
+        problem,
+        solved.plan,
+        planner=query.settings.search,
+        count=count,
+        rng=np.random.default_rng(query.settings.seed),
+    )
+    if not others and best.step_count:
+        return replace(best, notes=(*best.notes, Note.of("no_alternative", factor=DEARER)))
+    plans = [report_judgement(query, problem, plan) for plan in others]
+    answers = [explain_solved(query, Solved(problem, plan)).with_model(query) for plan in plans]
+    return replace(best, alternatives=tuple(answers))
 
 
 def find_alternatives(
