@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -30,8 +29,8 @@ from daace.explain.several.audit import Audit, split_groups
 from daace.explain.several.batch import Batch
 from daace.explain.several.front import ExplanationFront, search_front
 from daace.explain.several.tradeoff import PENALTIES, Tradeoff, check_penalties, scan_penalties
-from daace.explain.trust.check import Check, check_density, membership_auc
-from daace.explain.trust.network import Network, read_network
+from daace.explain.trust.check import Check
+from daace.explain.trust.review import ModelReview
 from daace.landscape.constraints import Constraints
 from daace.notes import Note
 from daace.planners.base import Planner
@@ -39,13 +38,13 @@ from daace.planners.nsga2 import NSGA2
 
 
 @dataclass(frozen=True, eq=False)
-class Explainer:
+class Explainer(ModelReview):
     """Answers "what would have to change?" over a density.
 
     Args:
         density: a fitted density.
         planner: how to look for a path; `PathOptimizer()` when left out.
-        penalty: how much the path avoids implausible ground; 0 is the plain shortest way.
+        penalty: how much the path avoids implausible regions; 0 gives the shortest path.
         scale: of the landscape, 'relative' or the paper's 'nll'.
         plausibility: how plausible the end must be, in standard deviations of log p above the
             mean of the density's draws.
@@ -61,7 +60,7 @@ class Explainer:
             a torch module needs none.
         classifier_budget: rows that the classifier may be asked about in the search for each
             explanation; and as many draws of the density, once for each class. When it is spent,
-            the answer is the best way found until then.
+            the answer is the best path found so far.
         held_out: how the density does on rows that were held out when it was fitted, as
             `daace.fit` finds it; where it does badly, every explanation has a note on it.
 
@@ -103,14 +102,18 @@ class Explainer:
         alternatives: int = 0,
         seed: int = 0,
     ) -> Explanation:
-        """Explain one row. Whatever is left out is as the explainer has it.
+        """Explain one row. What is left out is as the explainer has it.
 
         Args:
             row: a Series, dict, one-row frame (pandas or polars) or array, in user units. Columns
                 that the model does not know are ignored.
             target: the class to reach; with two classes, the less probable one when left out.
-            penalty, plausibility, min_posterior, constraints, planner: as in the constructor.
+            penalty: how much the path avoids implausible regions.
+            plausibility: how plausible the end must be; see the constructor.
             min_log_prob: threshold of log p itself; overrides `plausibility`.
+            min_posterior: smallest probability of the target at the end.
+            constraints: what may change.
+            planner: how to look for a path.
             time_limit: seconds for the search; for each of them, when there are alternatives.
             alternatives: how many other answers to look for, as `e.alternatives`: their ends
                 differ from the best one's, and from each other's, by 0.5 standard deviations or
@@ -123,15 +126,10 @@ class Explainer:
                 is no counterfactual is not an error: `found` is then false.
         """
         settings = self._settings(
-            penalty=penalty,
-            plausibility=plausibility,
-            min_log_prob=min_log_prob,
-            min_posterior=min_posterior,
-            constraints=constraints,
-            planner=planner,
-            time_limit=time_limit,
-            seed=seed,
-        )
+            penalty=penalty, plausibility=plausibility, min_log_prob=min_log_prob,
+            min_posterior=min_posterior, constraints=constraints, planner=planner,
+            time_limit=time_limit, seed=seed,
+        )  # fmt: skip
         check_integer("alternatives", alternatives, at_least=0)
         query = Query.of(settings, read_row(self.density, row), target, strict=True)
         solved = solve_row(query)
@@ -156,27 +154,27 @@ class Explainer:
         time_limit: float | None = None,
         seed: int = 0,
     ) -> Tradeoff:
-        """Explain one row at several penalties: from the shortest way to the most plausible one.
+        """Explain one row at several penalties: from the shortest path to the most plausible one.
 
         Args:
             row: as in `explain`.
+            target: as in `explain`.
             penalties: to try; the answers come in ascending order.
-            target, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
-                `explain`.
+            plausibility: as in `explain`.
+            min_log_prob: as in `explain`.
+            min_posterior: as in `explain`.
+            constraints: as in `explain`.
+            planner: as in `explain`.
             time_limit: seconds for each penalty.
+            seed: of the random generator.
 
         Raises:
             InvalidInput: as `explain`.
         """
         settings = self._settings(
-            plausibility=plausibility,
-            min_log_prob=min_log_prob,
-            min_posterior=min_posterior,
-            constraints=constraints,
-            planner=planner,
-            time_limit=time_limit,
-            seed=seed,
-        )
+            plausibility=plausibility, min_log_prob=min_log_prob, min_posterior=min_posterior,
+            constraints=constraints, planner=planner, time_limit=time_limit, seed=seed,
+        )  # fmt: skip
         scan = check_penalties(penalties)
         query = Query.of(settings, read_row(self.density, row), target, strict=True)
         return scan_penalties(query, scan)
@@ -240,30 +238,28 @@ class Explainer:
                 array. Columns that the model does not know are passed through to the answers.
             target: one class for all, or one per row; with two classes, the less probable one of
                 each row when left out.
-            n_jobs: processes, -1 for all processors; None is 1. The answers are the same for any
-                number.
-            backend: who runs the processes: 'loky' (joblib's own), 'dask' or 'ray'. The answers
-                are the same with any. A dask client or ray cluster that is connected is used;
-                else one is started on this machine.
+            n_jobs: processes, -1 for all processors; None is 1. It does not change the answers.
+            backend: runs the processes: 'loky' (joblib's own), 'dask' or 'ray'. A connected dask
+                client or ray cluster is used; else one is started on this machine.
             progress: show a bar on stderr, or a line a minute in a log.
-            penalty, plausibility, min_log_prob, min_posterior, constraints, planner, seed: as in
-                `explain`.
+            penalty: as in `explain`.
+            plausibility: as in `explain`.
+            min_log_prob: as in `explain`.
+            min_posterior: as in `explain`.
+            constraints: as in `explain`.
+            planner: as in `explain`.
             time_limit: seconds for each 32 to 160 rows, which are solved together.
             strict: raise before the search begins if a row cannot be explained.
+            seed: of the random generator.
 
         Raises:
             InvalidInput: as `explain`, before the search begins; for single rows only if `strict`.
         """
         settings = self._settings(
-            penalty=penalty,
-            plausibility=plausibility,
-            min_log_prob=min_log_prob,
-            min_posterior=min_posterior,
-            constraints=constraints,
-            planner=planner,
-            time_limit=time_limit,
-            seed=seed,
-        )
+            penalty=penalty, plausibility=plausibility, min_log_prob=min_log_prob,
+            min_posterior=min_posterior, constraints=constraints, planner=planner,
+            time_limit=time_limit, seed=seed,
+        )  # fmt: skip
         rows = read_rows(self.density, frame)
         if strict:
             refuse({**rows.invalid, **settings.excluded(rows)}, len(rows))
@@ -288,7 +284,11 @@ class Explainer:
             frame: rows in user units, as a DataFrame or a `Table`.
             by: a column of the frame, which need not be a feature of the model; or a group for
                 each row.
-            target, n_jobs, progress, strict, seed: as in `explain_batch`.
+            target: as in `explain_batch`.
+            n_jobs: as in `explain_batch`.
+            progress: as in `explain_batch`.
+            strict: as in `explain_batch`.
+            seed: of the random generator.
 
         Raises:
             InvalidInput: as `explain_batch`; or a group is missing, or there are too many.
@@ -298,46 +298,6 @@ class Explainer:
             rows, target=target, n_jobs=n_jobs, progress=progress, strict=strict, seed=seed
         )
         return Audit(answers, groups, str(groups.name))
-
-    def check(self, table: object) -> Check:
-        """Compare the density with rows that it has not seen, and warn if it is weak.
-
-        Args:
-            table: held-out rows with their classes, as a `Table` or a frame with the class
-                column. Rows that the density was fitted on make it look better than it is.
-
-        Raises:
-            InvalidInput: the table has no rows, other features, or classes that are not known.
-        """
-        result = check_density(self.density, table, self._settings().judge)
-        for sentence in result.warnings:
-            warnings.warn(sentence, stacklevel=2)
-        return result
-
-    def membership(self, training: object, held_out: object) -> float:
-        """Return how well the density tells its training rows from others.
-
-        Args:
-            training: rows that it was fitted on, as a `Table` or a frame with the class column.
-            held_out: rows of the same kind that it was not fitted on, as one or the other.
-
-        Returns:
-            the probability that a training row is denser than a held-out one (AUC): 0.5 if the
-            density has not learned its rows by heart, 1 if it gives them away.
-        """
-        return membership_auc(self.density, training, held_out)
-
-    def network(self, *, features: Sequence[str] | None = None, most: int = 30) -> Network:
-        """Return the Bayesian network behind the answers: a frame of arcs, and a plot.
-
-        Args:
-            features: nodes to show; those with the strongest arcs when left out.
-            most: how many those are, at most.
-
-        Raises:
-            InvalidInput: the density is no Bayesian network, or has no such feature.
-        """
-        return read_network(self.density, features=features, most=most)
 
     def explain_file(
         self,
@@ -356,10 +316,9 @@ class Explainer:
     ) -> Summary:
         """Explain every row of a file, which may be larger than memory.
 
-        Finished rows are kept in a file beside the output, its name with '.part' at the end: the
-        same call goes on from there after a stop, with the answers it would have given without.
-        They are those of `explain_batch` on all rows. An output has one writer at a time; one that
-        is a link stays one, and the file it points to is replaced.
+        Finished rows are kept in a file beside the output, its name with '.part' at the end: after
+        a stop the same call continues from there. The answers are those of `explain_batch` on all
+        rows. An output has one writer at a time; a link stays a link, its target is replaced.
 
         Args:
             source: CSV, TSV or parquet; text may be compressed. Columns that the model does not
@@ -370,30 +329,26 @@ class Explainer:
                 would run has a single quote before it.
             target: one class for all; with two classes, the less probable one of each row when
                 left out.
-            n_jobs, backend, progress, seed: as in `explain_batch`.
-            resume: go on with a '.part' file; False begins anew.
+            n_jobs: as in `explain_batch`.
+            backend: as in `explain_batch`.
+            progress: as in `explain_batch`.
+            resume: continue from a '.part' file; False starts again.
             time_limit: seconds for each 32 to 160 rows, which are solved together.
             strict: as in `explain_batch`.
             long: CSV or parquet with a row per change, as `Batch.changes`.
+            seed: of the random generator.
 
         Raises:
             InvalidInput: a file or a row is not what was expected, or the '.part' file belongs to
-                another question, model or classifier, to somebody else, or to a run that goes on.
+                another question, model, classifier or user, or to a run that is not over.
             MissingDependency: parquet without pyarrow.
             OSError: the output cannot be written.
         """
         settings = self._settings(time_limit=time_limit, seed=seed)
-        jobs = Jobs(n_jobs, backend, progress)
         return explain_file(
-            settings,
-            source,
-            output,
-            target=target,
-            jobs=jobs,
-            resume=resume,
-            strict=strict,
-            long=long,
-        )
+            settings, source, output, target=target, jobs=Jobs(n_jobs, backend, progress),
+            resume=resume, strict=strict, long=long,
+        )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str], include_rows: bool = False) -> None:
         """Write a model file: density and settings, but no classifier and no training row.
@@ -409,8 +364,6 @@ class Explainer:
             OSError: the file cannot be written.
         """
         save(self._settings(), path, include_rows=include_rows)
-
-    # How --------------------------------------------------------------------------------------
 
     def _settings(self, **given: Any) -> Settings:
         """Return the settings of one question: the explainer's own, unless others were given."""
@@ -431,6 +384,10 @@ class Explainer:
             return settings
         judge = self._judge(frozenset(settings.rules.integer))
         return replace(settings, classifier=name_of(self.classifier), judge=judge)
+
+    @property
+    def _classifier_judge(self) -> ClassifierPosterior | None:
+        return self._settings().judge
 
     def _judge(self, whole: frozenset[str]) -> ClassifierPosterior:
         """Return the classifier as a judge that sees some features whole; it remembers draws."""
