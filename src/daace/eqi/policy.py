@@ -295,7 +295,7 @@ class Advisor:
             note = self._face.remedy(problem)
             return Plan(
                 Status.GOAL_UNREACHABLE, start, np.inf, routes.joined, clock.seconds,
-                routes.reachable, (note,),
+                routes.reachable, () if note is None else (note,),
             )  # fmt: skip
         path = routes.paths[0]
         cost = problem.path_cost(path, rule="midpoint")

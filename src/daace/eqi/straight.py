@@ -14,7 +14,8 @@ import numpy as np
 
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
-from daace.planners.search import Search, alike
+from daace.planners.descent import group_alike
+from daace.planners.path_search import PathSearch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +51,8 @@ class StraightOptimizer(Planner):
         plans: dict[int, Plan] = {}
         clock = Clock(self.time_limit)
         with one_thread():
-            for members in alike(problems):
-                search = Search(
+            for members in group_alike(problems):
+                search = PathSearch(
                     [problems[i] for i in members],
                     vertices=self.vertices,
                     starts=self.starts,

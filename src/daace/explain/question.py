@@ -16,6 +16,7 @@ from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal, Posterior
 from daace.landscape.problem import Problem
 from daace.landscape.rows import UserRow
+from daace.notes import Note
 from daace.planners.base import CUT_SHORT, Plan, Planner, Status, one_thread
 
 
@@ -99,8 +100,9 @@ def _stopped(plan: Plan, status: Status, reason: str) -> Plan:
     if plan.found:
         if status is Status.TIMEOUT and CUT_SHORT in plan.notes:
             return plan
-        return replace(plan, notes=(*plan.notes, f"This is the best way found so far. {reason}"))
-    return replace(plan, status=status, notes=(*plan.notes, reason))
+        return replace(plan, notes=(*plan.notes, Note.of("best_so_far", reason=reason)))
+    note = Note.known(status.value, {}, reason)
+    return replace(plan, status=status, notes=(*plan.notes, note))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from daace.landscape.links import Link
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan, one_thread
 from daace.planners.optimizer import PathOptimizer
-from daace.planners.seeds import can_be_met
+from daace.planners.seeding import can_be_met
 
 #: Rules that are looked at, at most: each costs a search.
 LOOKED_AT = 40

@@ -267,7 +267,7 @@ def code_state() -> str:
     package = Path(__file__).parents[1]
     hashed = hashlib.sha256()
     for folder in ("data", "density", "landscape", "planners"):
-        for file in sorted((package / folder).glob("*.py")):
+        for file in sorted((package / folder).rglob("*.py")):
             hashed.update(file.read_bytes())
     return hashed.hexdigest()[:12]
 

@@ -16,8 +16,7 @@ from daace.density.mixture import GaussianMixture
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, already_there, arrive, give_up
 from daace.planners.face import Face
-from daace.planners.graph import Graph
-from daace.planners.routes import find_routes
+from daace.planners.graphs import Graph, find_goal_routes
 from daace.study.cache import Cache
 from daace.study.normality import henze_zirkler
 from daace.study.problems import Keys, load_rows, mixture_of
@@ -73,7 +72,7 @@ class GraphPlanner(Planner):
         stay = already_there(problem, clock)
         if stay is not None:
             return stay
-        routes = find_routes(self.graph, problem)
+        routes = find_goal_routes(self.graph, problem)
         clock.evaluations += max(1, routes.joined)
         if not routes.paths:
             return give_up(problem, clock, reachable=routes.reachable)
