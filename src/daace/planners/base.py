@@ -46,7 +46,7 @@ Example:
     >>> problem = Problem(np.array([0.0]), Landscape(density), Goal("well", min_posterior=0.9))
     >>> plan = NearestDraw().solve(problem, rng=np.random.default_rng(0))
     >>> plan.status, plan.waypoints.round(2).tolist()
-    (<Status.FOUND: 'found'>, [[0.0], [2.24]])
+    (<Status.FOUND: 'found'>, [[0.0], [2.23]])
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def restore_end(
             break
         edges |= short > MARGIN
         # The gradient of a classifier is expensive: compute it only if its edge is missed.
-        unasked = None if edges[1] else (slack[:, 1], np.zeros_like(path[-1:]))
-        uphill = region.slack_and_pullback(path[-1:], unasked)[1]()[0, edges]
+        known_odds = None if edges[1] else (slack[:, 1], np.zeros_like(path[-1:]))
+        uphill = region.slack_and_pullback(path[-1:], known_odds)[1]()[0, edges]
         end, wish, low, high = (
             row[None, None] for row in (path[-1], uphill.sum(axis=0), lower, upper)
         )

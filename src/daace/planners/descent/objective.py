@@ -62,7 +62,6 @@ class Objective:
         weights: of each feature in the length; None if all are 1.
         unit: roughness that counts as 1, so that powers of it neither overflow nor vanish, shape
             `(paths,)`.
-        margin: slack to keep, in nats.
         odds_model: replaces the classifier at the ends; None to evaluate the classifier itself.
         pull: gradient of a linear term that is added to the cost at the ends, shape `(paths, n)`.
     """
@@ -77,7 +76,6 @@ class Objective:
     slabs: Slabs
     weights: FloatArray | None
     unit: FloatArray
-    margin: float = MARGIN
     odds_model: LinearOdds | None = None
     pull: FloatArray | None = None
 
@@ -129,7 +127,7 @@ class Objective:
             pull = self.pull[rows]
             cost = cost + np.einsum("bn,bn->b", pull, end - self.starts[rows])
             downhill[:, -1] += pull
-        slack -= self.margin
+        slack -= MARGIN
         return PathValues(cost, downhill, slack, slopes, segments.costs, segments.lengths)
 
 
@@ -140,7 +138,7 @@ class PathValues:
     Attributes:
         cost: of each path, with its pull, shape `(paths,)`.
         gradient: of the cost, with respect to the free waypoints, shape `(paths, waypoints, n)`.
-        slack: of the two thresholds of the goal at the end, less the margin, shape `(paths, 2)`.
+        slack: of the two thresholds of the goal at the end, less `MARGIN`, shape `(paths, 2)`.
         slopes: gradients of the slacks, shape `(paths, 2, n)`.
         costs: of the segments, shape `(paths, segments)`.
         lengths: of the segments, of the same shape.

@@ -130,8 +130,8 @@ class PathDescent:
         longest = segment_lengths(segment_vectors(paths)).max(axis=1)
         landscape = self.problem.landscape
         least = max(MIN_NODES, landscape.penalty + 1)
-        wanted = np.maximum(least, longest / landscape.density.resolution_)
-        powers = np.exp2(np.ceil(np.log2(wanted)))
+        needed = np.maximum(least, longest / landscape.density.resolution_)
+        powers = np.exp2(np.ceil(np.log2(needed)))
         nodes: IntArray = np.minimum(MAX_NODES, powers).astype(np.intp)
         return nodes
 

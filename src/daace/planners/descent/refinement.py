@@ -10,7 +10,7 @@ from daace._typing import BoolArray, FloatArray
 from daace.planners.descent.batch import FAR_FROM_GOAL, Candidates, ProblemBatch
 from daace.planners.descent.path_descent import ITERATIONS, MAX_NODES, PathDescent
 
-#: A relative error of the quadrature above this asks for another descent with twice the nodes.
+#: A larger relative error of the quadrature leads to another descent with twice the nodes.
 RULE_TOLERANCE = 1e-3
 
 #: Paths that cost up to this share more than the cheapest may still turn out cheaper.

@@ -106,10 +106,10 @@ def chain_preconditioner(
     springs[:, index, index] = pull
     springs[:, index[:-1], index[:-1]] += pull[:, 1:]
     springs[:, index[:-1], index[1:]] = springs[:, index[1:], index[:-1]] = -pull[:, 1:]
-    ground = hold.copy()
-    ground[:, :-1] += hold[:, 1:]
-    ground[:, -1] += multipliers[:, 0]
+    anchors = hold.copy()
+    anchors[:, :-1] += hold[:, 1:]
+    anchors[:, -1] += multipliers[:, 0]
     chains = np.repeat(springs[:, None], len(metric.precision), axis=1)
-    chains[:, :, index, index] += metric.precision[None, :, None] * ground[:, None, :]
+    chains[:, :, index, index] += metric.precision[None, :, None] * anchors[:, None, :]
     inverse: FloatArray = np.linalg.inv(chains)
     return inverse

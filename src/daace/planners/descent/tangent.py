@@ -85,18 +85,18 @@ class Tangent:
         )
         low, high = np.where(sign[:, None] > 0, (low, high), (high, low))
         gap = np.minimum(np.diff(here, axis=-1), np.diff(ahead, axis=-1))
-        crowd = np.zeros(here.shape, dtype=np.intp)
-        crowd[..., 1:] = np.cumsum(gap > 0, axis=-1)
-        moves = isotonic(wish, crowd)
+        groups = np.zeros(here.shape, dtype=np.intp)
+        groups[..., 1:] = np.cumsum(gap > 0, axis=-1)
+        moves = isotonic(wish, groups)
         at_low, at_high = np.minimum(here, ahead) <= low, np.maximum(here, ahead) >= high
         moves = np.where(at_low, np.maximum(moves, 0.0), moves)
         moves = np.where(at_high, np.minimum(moves, 0.0), moves)
         stuck = (at_low | at_high) & (moves == 0)
-        fellows = (crowd[..., :, None] == crowd[..., None, :]) & (
+        together = (groups[..., :, None] == groups[..., None, :]) & (
             moves[..., :, None] == moves[..., None, :]
         )
-        fellows &= ~stuck[..., None]
-        pooled = fellows / np.maximum(fellows.sum(axis=-1, keepdims=True), 1)
+        together &= ~stuck[..., None]
+        pooled = together / np.maximum(together.sum(axis=-1, keepdims=True), 1)
         return cls(~held, ordered, pooled)
 
     def __call__(self, vectors: FloatArray) -> FloatArray:

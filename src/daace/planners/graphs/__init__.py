@@ -1,7 +1,7 @@
 """Graphs: points joined by weighted edges, and shortest paths over them.
 
-`edges` says which points are joined and weighs an edge by the cost of its segment, `graph` builds
-an immutable `Graph` from it and answers queries by Dijkstra's algorithm. `goal_routes` reads routes
+`edges` defines which points are joined and weights an edge by the cost of its segment; `graph`
+builds an immutable `Graph` and answers queries by Dijkstra's algorithm. `goal_routes` reads routes
 to the goal of a problem from the answer, and `roadmap_graph` builds and caches the graph on draws
 of a density. `Face` and `Roadmap` plan on these graphs, and `seeding` takes its routes from them.
 """

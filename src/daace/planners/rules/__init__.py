@@ -2,7 +2,7 @@
 
 `discrete` takes the best path without integers and without a limit on the changes, lets
 `few_changes` hold features at the start, and `whole_numbers` try integers near the path;
-`relaxation` makes the simpler problems on the way. `l1_term` adds a cost for each change instead,
+`relaxation` makes the simpler problems in between. `l1_term` adds a cost for each change instead,
 so that fewer features change.
 """
 

@@ -38,7 +38,8 @@ def solve_discrete(
     kept, plan = few.keep(relaxed, first)
     if len(changed_features(problem, plan)) > most > 1:
         # The groups that are held depend on `most`, and the sequence towards one change may get
-        # further. Its last number is reported, and is found again when it is asked for.
+        # further. The number that it ends with is reported if it is too large, and a search with
+        # that limit takes the same sequence and finds it again.
         kept, plan = replace(few, most=1).keep(relaxed, first)
         if len(changed_features(problem, plan)) <= most:
             plan = few.replan(kept, plan)

@@ -50,8 +50,8 @@ def find_goal_points(
     Args:
         problem: start, goal and constraints.
         nearest: largest number of points.
-        beyond: goal points that were climbed to from another start; used instead of climbing again
-            where the constraints allow them.
+        beyond: goal points of another start; those that the constraints allow are used instead of
+            climbing.
     """
     pool = problem.landscape.density.pool(problem.goal.target)
     feasible = problem.feasible
