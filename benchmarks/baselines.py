@@ -37,8 +37,7 @@ from daace import (
 from daace._typing import FloatArray
 from daace.explain import metrics
 from daace.landscape.path import gauss_rule
-from daace.planners.edges import EdgeRule, log_prob_along
-from daace.planners.graph import Graph
+from daace.planners.graphs import EdgeRule, Graph, log_prob_along
 
 TABLES = ("phoneme", "wine", "MagicTelescope", "breast_cancer")
 PENALTIES = (1.0, 5.0, 10.0, 15.0)

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 import daace
 from daace import ConditionalDensity, Goal, Landscape, PathOptimizer, Plan, Planner, Problem
 from daace.data.preprocess import preprocess
-from daace.planners.corridors import draw_graph
+from daace.planners.graphs import roadmap_graph
 from daace.planners.nsga2 import NSGA2
 
 PENALTIES = (1.0, 5.0, 10.0, 15.0)
@@ -97,7 +97,7 @@ def compare(task: Task, density: ConditionalDensity) -> pd.DataFrame:
     x = problem.x
     for label in density.classes_:  # made once per density, as is the graph: they serve all starts
         density.pool(label)
-    draw_graph(density)
+    roadmap_graph(density)
     _, seconds = timed(PathOptimizer(vertex_tolerance=0), problem)
     together = np.nan
     if task.density == "realnvp":

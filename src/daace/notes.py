@@ -19,12 +19,25 @@ SENTENCES: dict[str, str] = {
     "'time_limit' to look further.",
     "cut_short": "This is the best way found until the time limit was over: raise 'time_limit' to "
     "look further.",
+    "goal_not_connected": "The start leads to {reached} of {nodes} nodes, but to none of the "
+    "{meeting} that meet the goal: {remedy}.",
     "invalid_row": "{reason}",
+    "l1_needs_gradient": "The classifier has no gradient, so 'l1' was not applied: use 'sparsity'.",
     "no_alternative": "No other way was found for at most {factor:g} times the cost.",
+    "no_integer_solution": "No integer solution near the best path meets the goal: allow "
+    "fractions, or relax it.",
+    "no_node_allowed": "None of the {nodes} nodes keeps the constraints: loosen them, or plan with "
+    "PathOptimizer, which is not bound to rows.",
+    "no_node_meets_goal": "None of the {nodes} nodes meets the goal: {remedy}.",
     "rule_in_the_way": "{words} stands in the way: without it there is a path.",
     "rule_too_strict": "{words} stands in the way: {enough:.15g} would be enough.",
     "rules_also_in_the_way": "Leaving out {words} would also do.",
     "rules_together_in_the_way": "No rule alone stands in the way; it takes leaving out {words}.",
+    "shifted_weights": "Some edges have negative weights: all were raised by the same amount, so "
+    "the path found is the shortest, not the cheapest.",
+    "start_not_joined": "The nearest node is {gap:.3g} from the start: raise 'epsilon' above that.",
+    "too_many_changes": "No path was found that changes at most {features}: {enough} would be "
+    "enough.",
     "weak_density": "The model is weak on {rows:,} held-out rows: {findings}.",
 }
 

@@ -119,8 +119,10 @@ def test_a_fixed_feature_leaves_the_rows_that_share_its_value() -> None:
     assert plan.found
     assert (plan.waypoints[:, 1] == 0).all()
     lonely = Face(rows + 0.5)
-    assert solve(lonely, problem).status == "goal_unreachable"
-    assert lonely.remedy(problem).startswith("None of the 200 nodes keeps the constraints: loosen")
+    plan = solve(lonely, problem)
+    assert plan.status == "goal_unreachable"
+    assert plan.notes[0].code == "no_node_allowed"
+    assert plan.notes[0].startswith("None of the 200 nodes keeps the constraints: loosen")
 
 
 def test_directions_make_the_edges_one_way(density: GaussianMixture, rows: np.ndarray) -> None:
@@ -134,23 +136,28 @@ def test_directions_make_the_edges_one_way(density: GaussianMixture, rows: np.nd
 
 
 @pytest.mark.parametrize(
-    ("settings", "remedy"),
+    ("settings", "code", "remedy"),
     [
-        ({"epsilon": 1e-3}, "The nearest node is "),
-        ({"epsilon": 0.2}, "raise 'epsilon'."),
-        ({"graph": "knn", "k": 2}, "raise 'k'."),
-        ({"k": 2, "epsilon": 0.2}, "raise 'epsilon' or 'k'."),
+        ({"epsilon": 1e-3}, "start_not_joined", "The nearest node is "),
+        ({"epsilon": 0.2}, "goal_not_connected", "raise 'epsilon'."),
+        ({"graph": "knn", "k": 2}, "goal_not_connected", "raise 'k'."),
+        ({"k": 2, "epsilon": 0.2}, "goal_not_connected", "raise 'epsilon' or 'k'."),
     ],
 )
 def test_a_graph_in_parts_gives_a_status_and_a_remedy(
-    density: GaussianMixture, rows: np.ndarray, settings: dict[str, object], remedy: str
+    density: GaussianMixture,
+    rows: np.ndarray,
+    settings: dict[str, object],
+    code: str,
+    remedy: str,
 ) -> None:
     face, problem = Face(rows, **settings), problem_of(density)  # type: ignore[arg-type]
     plan = solve(face, problem)
     assert plan.status == "goal_unreachable"
-    assert remedy in face.remedy(problem)
     assert plan.notes == (face.remedy(problem),)
-    assert Face(rows).remedy(problem) == ""
+    assert plan.notes[0].code == code
+    assert remedy in plan.notes[0]
+    assert Face(rows).remedy(problem) is None
 
 
 def test_a_start_out_of_range_gives_a_status_and_a_remedy(
@@ -159,8 +166,10 @@ def test_a_start_out_of_range_gives_a_status_and_a_remedy(
     face = Face(rows, epsilon=0.5)
     problem = Problem(np.array([-50.0, 0.0]), Landscape(density), Goal("lower"))
     assert solve(face, problem).status == "goal_unreachable"
-    gap = float(face.remedy(problem).split()[4])
-    assert solve(Face(rows, epsilon=gap + 1), problem).found
+    note = face.remedy(problem)
+    assert note is not None
+    assert note.code == "start_not_joined"
+    assert solve(Face(rows, epsilon=note.fields["gap"] + 1), problem).found
 
 
 def test_fewer_rows_than_k_are_all_neighbours(density: GaussianMixture, rows: np.ndarray) -> None:
@@ -187,8 +196,10 @@ def test_no_row_in_the_goal(density: GaussianMixture, rows: np.ndarray) -> None:
     problem = problem_of(density)
     outside = rows[~problem.region.contains(rows)]
     face = Face(outside, nodes=20)
-    assert solve(face, problem).status == "goal_unreachable"
-    assert face.remedy(problem).endswith("take more 'nodes', or lower its thresholds.")
+    plan = solve(face, problem)
+    assert plan.status == "goal_unreachable"
+    assert plan.notes[0].code == "no_node_meets_goal"
+    assert plan.notes[0].endswith("take more 'nodes', or lower its thresholds.")
 
 
 def test_a_shift_is_reported(rows: np.ndarray) -> None:
@@ -197,10 +208,9 @@ def test_a_shift_is_reported(rows: np.ndarray) -> None:
     face = Face(rows)
     assert face.query(Problem(x, Landscape(density, scale="nll"), goal)).shifted
     assert not face.query(Problem(x, Landscape(density), goal)).shifted
-    assert (
-        "negative weights"
-        in solve(face, Problem(x, Landscape(density, scale="nll"), goal)).notes[0]
-    )
+    (note,) = solve(face, Problem(x, Landscape(density, scale="nll"), goal)).notes
+    assert note.code == "shifted_weights"
+    assert "negative weights" in note
     assert solve(face, Problem(x, Landscape(density), goal)).notes == ()
 
 

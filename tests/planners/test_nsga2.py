@@ -440,17 +440,26 @@ def test_tuning_ranks_not_found_last(mixture, problem, monkeypatch):
         ),
         (
             {"crossover_probability": 1.5},
-            "'crossover_probability' must be a number from 0 to 1. Got 1.5.",
+            "'crossover_probability' must be a finite number of at least 0 and at most 1. Got 1.5.",
         ),
         (
             {"mutation_probability": np.nan},
-            "'mutation_probability' must be a number from 0 to 1. Got nan.",
+            "'mutation_probability' must be a finite number of at least 0 and at most 1. Got nan.",
         ),
-        ({"eta_crossover": 0}, "'eta_crossover' must be a number from 1 to 100. Got 0."),
-        ({"eta_mutation": 200}, "'eta_mutation' must be a number from 1 to 100. Got 200."),
-        ({"vertex_tolerance": -1}, "'vertex_tolerance' must be a number from 0 to 1. Got -1."),
+        (
+            {"eta_crossover": 0},
+            "'eta_crossover' must be a finite number of at least 1 and at most 100. Got 0.",
+        ),
+        (
+            {"eta_mutation": 200},
+            "'eta_mutation' must be a finite number of at least 1 and at most 100. Got 200.",
+        ),
+        (
+            {"vertex_tolerance": -1},
+            "'vertex_tolerance' must be a finite number of at least 0 and at most 1. Got -1.",
+        ),
         ({"selection": "best"}, "'selection' must be one of 'tournament', 'random'. Got 'best'."),
-        ({"time_limit": 0}, "'time_limit' must be positive or None. Got 0."),
+        ({"time_limit": 0}, "'time_limit' must be a finite number above 0. Got 0."),
     ],
 )
 def test_settings_are_checked(settings, message):

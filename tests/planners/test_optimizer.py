@@ -16,7 +16,6 @@ from daace import (
 )
 from daace.data.synthetic import moons, random_mixture
 from daace.exceptions import InvalidInput
-from daace.planners.search import alike
 
 
 @pytest.mark.parametrize(
@@ -230,21 +229,6 @@ def test_features_with_a_direction_cost_no_more_than_they_must(
     assert plan.found
     assert problem.feasible.contains(plan.waypoints)
     assert oracle_cost(problem, plan.waypoints) > 0.99
-
-
-def test_problems_that_say_the_same_go_as_one_batch(mixture: GaussianMixture) -> None:
-    """Whoever leaves the constraints out has made new ones with every problem."""
-    land = Landscape(mixture)
-    a, b = mixture.classes_
-    problems = [
-        Problem(np.zeros(3), land, Goal(a)),
-        Problem(np.ones(3), land, Goal(b)),
-        Problem(np.ones(3), land, Goal(a)),
-        Problem(np.ones(3), land, Goal(a), Constraints(fixed=["x1"])),
-        Problem(np.zeros(3), Landscape(mixture), Goal(a)),
-        Problem(np.zeros(3), land, Goal(a), Constraints(fixed=["x1"])),
-    ]
-    assert alike(problems) == [[0, 2], [1], [3, 5], [4]]
 
 
 def test_costs_beyond_all_numbers_give_a_path_without_a_warning() -> None:

@@ -155,7 +155,7 @@ def explain_solved(
         sd=density.standardizer_.scale.copy(),
         units=dict(density.units_),
         provenance=Provenance.of(settings, problem.goal, plan, planner=planner),
-        notes=(*TEMP(plan.notes), *find_oddities(problem, path), *settings.weakness, *denied),
+        notes=(*plan.notes, *find_oddities(problem, path), *settings.weakness, *denied),
         plan=plan,
     )
 
@@ -202,7 +202,3 @@ def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
         provenance=Provenance.of(settings, settings.goal(label)),
         notes=(Note.of("invalid_row", reason=reason),),
     )
-
-
-def TEMP(notes):
-    return [n if isinstance(n, Note) else Note.known("plain", {}, n) for n in notes]

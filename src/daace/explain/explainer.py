@@ -32,7 +32,6 @@ from daace.explain.several.tradeoff import PENALTIES, Tradeoff, check_penalties,
 from daace.explain.trust.check import Check
 from daace.explain.trust.review import ModelReview
 from daace.landscape.constraints import Constraints
-from daace.notes import Note
 from daace.planners.base import Planner
 from daace.planners.nsga2 import NSGA2
 
@@ -135,7 +134,7 @@ class Explainer(ModelReview):
         solved = solve_row(query)
         best = explain_solved(query, solved).with_model(query)
         if best.status == "goal_unreachable" and self.classifier_budget is None:
-            return replace(best, notes=(*best.notes, *TEMP(find_reasons(solved.problem))))
+            return replace(best, notes=(*best.notes, *find_reasons(solved.problem)))
         if alternatives == 0:
             return best
         return with_alternatives(query, solved, best, int(alternatives))
@@ -204,9 +203,8 @@ class Explainer(ModelReview):
         settings = self._settings(seed=seed)
         search = NSGA2() if planner is None else planner
         if not isinstance(search, NSGA2):
-            raise InvalidInput(
-                argument="planner", expected="be an NSGA2", got=type(planner).__name__
-            )
+            kind = type(planner).__name__
+            raise InvalidInput(argument="planner", expected="be an NSGA2", got=kind)
         query = Query.of(settings, read_row(self.density, row), target, strict=True)
         return search_front(query, search, vertices=vertices)
 
@@ -399,9 +397,4 @@ class Explainer(ModelReview):
 
     @cached_property
     def _judges(self) -> dict[frozenset[str], ClassifierPosterior]:
-        """The classifier as a judge, by the features that it sees whole."""
         return {}
-
-
-def TEMP(notes):
-    return [n if isinstance(n, Note) else Note.known("plain", {}, n) for n in notes]

@@ -1,4 +1,53 @@
-"""What a planner is: from a problem to a plan, and nothing else."""
+"""What a planner is: it takes a problem and returns a plan.
+
+Write your own planner
+----------------------
+
+Subclass `Planner` and write `solve`. A problem offers
+
+- `problem.x`: the start, shape `(n,)`, in model space (standardised units);
+- `problem.region`: the goal; `region.slack(X)` is by how much each row exceeds the two thresholds,
+  in nats, and `region.contains(X)` whether it meets both;
+- `problem.feasible`: the rules; `feasible.allows(X)` checks points, `feasible.contains(path)` a
+  path, `feasible.nearest(X)` and `feasible.project(paths)` move them to where they are allowed;
+- `problem.landscape`: the terrain, with the density as `problem.landscape.density`;
+- `problem.met_by(x)`: whether one point meets the goal exactly as the user would get it;
+- `problem.path_cost(path)`: what a path costs, in the unit of `Plan.cost`.
+
+A plan is made by one of three functions: `already_there` (the start meets the goal), `arrive` (a
+path was found) and `give_up` (none was). Four laws are checked by `tests/contracts`:
+
+1. the last waypoint of a plan that was found meets the goal (`problem.met_by`) and every waypoint
+   keeps the rules;
+2. randomness comes from `rng` alone;
+3. neither the problem nor the planner is modified, and no answer depends on an earlier one;
+4. a goal that cannot be met gives a status, not an exception and not an endless search.
+
+Example:
+    Walk straight to the nearest draw of the density that meets goal and rules:
+
+    >>> from daace import GaussianMixture, Goal, Landscape, Planner, Problem
+    >>> from daace.planners.base import Clock, already_there, arrive, give_up
+    >>> class NearestDraw(Planner):
+    ...     def solve(self, problem, *, rng):
+    ...         clock = Clock()
+    ...         stay = already_there(problem, clock)
+    ...         if stay is not None:
+    ...             return stay
+    ...         draws, _ = problem.landscape.density.sample(500, rng=rng)
+    ...         clock.evaluations += len(draws)
+    ...         good = problem.region.contains(draws) & problem.feasible.allows(draws)
+    ...         ends = draws[good]
+    ...         for i in np.argsort(np.linalg.norm(ends - problem.x, axis=1)):
+    ...             if problem.met_by(ends[i]):
+    ...                 return arrive(problem, np.stack([problem.x, ends[i]]), clock)
+    ...         return give_up(problem, clock, reachable=best_slacks(problem.region.slack(draws)))
+    >>> density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
+    >>> problem = Problem(np.array([0.0]), Landscape(density), Goal("well", min_posterior=0.9))
+    >>> plan = NearestDraw().solve(problem, rng=np.random.default_rng(0))
+    >>> plan.status, plan.waypoints.round(2).tolist()
+    (<Status.FOUND: 'found'>, [[0.0], [2.23]])
+"""
 
 from __future__ import annotations
 
@@ -13,14 +62,19 @@ from functools import lru_cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from daace._typing import FloatArray, IntArray
+from daace._typing import FloatArray
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 from daace.notes import Note
 
 
 class Status(StrEnum):
-    """How a search ended; true when a counterfactual was found."""
+    """How a search ended; true if a counterfactual was found.
+
+    Example:
+        >>> bool(Status.TIMEOUT), Status.TIMEOUT.sentence
+        (False, 'The time limit was reached before a path was found.')
+    """
 
     FOUND = "found"
     ALREADY_THERE = "already_there"
@@ -33,14 +87,31 @@ class Status(StrEnum):
     def __bool__(self) -> bool:
         return self in (Status.FOUND, Status.ALREADY_THERE)
 
+    @property
+    def sentence(self) -> str:
+        """What the status means."""
+        return _STATUS_SENTENCES[self]
+
+
+_STATUS_SENTENCES = {
+    Status.FOUND: "A path to the goal was found.",
+    Status.ALREADY_THERE: "The start meets the goal already.",
+    Status.GOAL_UNREACHABLE: "No path to the goal was found.",
+    Status.TIMEOUT: "The time limit was reached before a path was found.",
+    Status.OUT_OF_BUDGET: "The classifier's budget was spent before a path was found.",
+    Status.CLASSIFIER_FAILED: "The classifier raised an error before a path was found.",
+    Status.INVALID_ROW: "The row cannot be explained.",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What a classifier was asked in a search, and what it says of a path.
+    """How much a classifier was used by a search, and what it predicts along a path.
 
     Attributes:
-        calls, rows: how often it was asked, and about how many rows, draws of the density
-            included; problems that are solved together share them.
+        calls: number of calls, those about draws of the density included; problems that are
+            solved together share it.
+        rows: number of rows in these calls.
         log_posterior: log p(y | x) of each waypoint, shape `(waypoints, classes)`; NaN where the
             classifier failed.
     """
@@ -56,13 +127,14 @@ class Plan:
 
     Attributes:
         status: how the search ended.
-        waypoints: shape `(waypoints, n)`; the first is the start. Only the start when not found.
-        cost: `problem.path_cost(waypoints)`; infinite when not found.
-        evaluations: paths whose cost was evaluated.
+        waypoints: shape `(waypoints, n)`; the first is the start. Only the start if not found.
+        cost: `problem.path_cost(waypoints)`; infinite if not found.
+        evaluations: number of paths whose cost was evaluated.
         seconds: wall-clock time.
-        reachable: when not found, the best `(log p, log posterior)` slacks seen, in nats.
-        notes: what the planner has to say besides: what to change, what to beware of.
-        judged: what a classifier said, where one judges the class.
+        reachable: if not found, the best slack of log p and of the log posterior, in nats, among
+            points that meet the other threshold; see `best_slacks`.
+        notes: remarks on the plan: what to change, what to be careful with.
+        judged: what a classifier predicts along the path, if one decides the class.
     """
 
     status: Status
@@ -88,24 +160,31 @@ class Plan:
 class Planner(ABC):
     """Finds a cheap path from the start of a problem to its goal.
 
-    To write your own, write `solve`: look at `problem.x` (start), `problem.region` (goal),
-    `problem.feasible` (constraints) and `problem.landscape` (cost); end with `arrive` or
-    `give_up`. Do not change the problem, and keep nothing between two calls that could change a
-    result.
+    The docstring of `daace.planners.base` shows how to write your own.
     """
 
     @abstractmethod
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
-        """Plan one path."""
+        """Plan one path.
+
+        Args:
+            problem: start, landscape, goal and constraints.
+            rng: the only source of randomness.
+        """
 
     def solve_many(
         self, problems: Sequence[Problem], *, rngs: Sequence[np.random.Generator]
     ) -> list[Plan]:
-        """Plan several paths, each with its own generator; one by one unless a planner batches."""
+        """Plan several paths; one by one unless a planner overrides this to work in batches.
+
+        Args:
+            problems: the problems.
+            rngs: one generator for each problem.
+        """
         return [self.solve(p, rng=rng) for p, rng in zip(problems, rngs, strict=True)]
 
 
-#: Note of a path that was found before the time limit was over.
+#: Note on a path that could have been improved with more time.
 CUT_SHORT = Note.of("cut_short")
 
 
@@ -122,7 +201,13 @@ def one_thread() -> AbstractContextManager[object]:
 
 @dataclass(eq=False)
 class Clock:
-    """Seconds and evaluations of one search."""
+    """Time and evaluations of one search.
+
+    Args:
+        limit: seconds until `expired`; None for no limit.
+        evaluations: number of paths whose cost was evaluated; a planner adds to it.
+        began: when the search began, by `time.perf_counter`.
+    """
 
     limit: float | None = None
     evaluations: int = 0
@@ -135,24 +220,33 @@ class Clock:
 
     @property
     def expired(self) -> bool:
-        """Whether the time limit is over."""
+        """Whether the time limit has passed."""
         return self.limit is not None and self.seconds > self.limit
 
 
 def refuse_discrete(problem: Problem, planner: str) -> None:
-    """Say so if a planner cannot keep to whole numbers, or to a number of changes.
+    """Check that a problem has no rule on integers or on the number of changes.
+
+    Args:
+        problem: the problem.
+        planner: name of a planner that cannot keep such rules.
 
     Raises:
         InvalidInput: the problem has such a rule.
     """
     if problem.feasible.discrete:
         raise InvalidInput(
-            f"{planner} keeps neither to 'integer' nor to 'max_changed': plan with PathOptimizer."
+            f"{planner} does not support 'integer' or 'max_changed': plan with PathOptimizer."
         )
 
 
 def already_there(problem: Problem, clock: Clock) -> Plan | None:
-    """Return the plan that stays where it is, if the start meets the goal."""
+    """Return the plan that stays at the start if the start meets the goal, else None.
+
+    Args:
+        problem: the problem.
+        clock: of the search.
+    """
     if not problem.met_by(problem.x):
         return None
     return Plan(Status.ALREADY_THERE, problem.x[None].copy(), 0.0, clock.evaluations, clock.seconds)
@@ -161,54 +255,23 @@ def already_there(problem: Problem, clock: Clock) -> Plan | None:
 def arrive(
     problem: Problem, waypoints: FloatArray, clock: Clock, *, notes: tuple[Note, ...] = ()
 ) -> Plan:
-    """Return the plan of a path whose end has been checked, alone, against the goal.
+    """Return the plan of a path that was found.
 
-    Where the constraints limit the steps, long segments get more waypoints. A search that ran out
-    of time says so.
+    Where the constraints limit the step size, long segments get more waypoints. A note is added if
+    the time limit has passed.
+
+    Args:
+        problem: the problem.
+        waypoints: shape `(waypoints, n)`, the start first; the last one must meet the goal when
+            checked alone, by `problem.met_by`.
+        clock: of the search.
+        notes: remarks on the plan.
     """
     waypoints = problem.feasible.divide(waypoints)
     cost = problem.path_cost(waypoints)
     if clock.expired and CUT_SHORT not in notes:
         notes = (*notes, CUT_SHORT)
     return Plan(Status.FOUND, waypoints, cost, clock.evaluations, clock.seconds, notes=notes)
-
-
-def settle(problem: Problem, path: FloatArray, anchors: FloatArray) -> FloatArray | None:
-    """Return the path with an end that meets the goal when judged alone, or None.
-
-    A search ends within rounding of the goal's edge. Where the end is outside, it moves as
-    little as it must towards the nearest point known to be inside.
-    """
-    path = path.copy()
-    if problem.met_by(path[-1]):
-        return path
-    if len(anchors) == 0:
-        return None
-    end = path[-1].copy()
-    anchor = anchors[np.argmin(((anchors - end) ** 2).sum(axis=1))]
-    outside, inside = 0.0, 1e-9
-    while inside < 1 and not problem.met_by(end + inside * (anchor - end)):
-        outside, inside = inside, min(10 * inside, 1.0)
-    for _ in range(20):
-        if inside - outside < 1e-6:
-            break
-        middle = 0.5 * (outside + inside)
-        if problem.met_by(end + middle * (anchor - end)):
-            inside = middle
-        else:
-            outside = middle
-    moved = end + inside * (anchor - end)
-    path[-1] = problem.feasible.nearest(moved[None])[0]
-    path = follow_end(path, problem.feasible.direction)
-    return path if problem.met_by(path[-1]) else None
-
-
-def follow_end(path: FloatArray, direction: IntArray) -> FloatArray:
-    """Return the path with its vertices on this side of an end that has moved, where they must."""
-    path, rising, falling = path.copy(), direction > 0, direction < 0
-    path[1:-1, rising] = np.minimum(path[1:-1, rising], path[-1, rising])
-    path[1:-1, falling] = np.maximum(path[1:-1, falling], path[-1, falling])
-    return path
 
 
 def give_up(
@@ -219,6 +282,33 @@ def give_up(
     reachable: tuple[float, float] | None = None,
     notes: tuple[Note, ...] = (),
 ) -> Plan:
-    """Return the plan that found nothing."""
+    """Return the plan of a search that found nothing.
+
+    Args:
+        problem: the problem.
+        clock: of the search.
+        status: why nothing was found.
+        reachable: the best slacks seen, by `best_slacks`; None if unknown.
+        notes: remarks on the plan.
+    """
     start = problem.x[None].copy()
     return Plan(status, start, float("inf"), clock.evaluations, clock.seconds, reachable, notes)
+
+
+def best_slacks(slack: FloatArray) -> tuple[float, float]:
+    """Return the best slack of each threshold of a goal among points that meet the other one.
+
+    Relaxed by these amounts, the goal is met by one of the points.
+
+    Args:
+        slack: of log p and of the log posterior, in nats, shape `(points, 2)`.
+
+    Example:
+        >>> best_slacks(np.array([[-1.0, 2.0], [-3.0, 4.0], [5.0, -6.0]]))
+        (-1.0, -6.0)
+    """
+    log_prob, posterior = slack.T
+    return (
+        float(log_prob[posterior >= 0].max(initial=-np.inf)),
+        float(posterior[log_prob >= 0].max(initial=-np.inf)),
+    )

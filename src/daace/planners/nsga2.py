@@ -1,4 +1,4 @@
-"""The paper's own search: NSGA-II over the coordinates of all waypoints."""
+"""The paper's planner: NSGA-II over the coordinates of all waypoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from daace._checks import check_choice
+from daace._checks import check_choice, check_integer, check_number
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.landscape.path import midpoint_rule, straight_paths
@@ -22,21 +22,22 @@ from daace.planners.base import (
     Status,
     already_there,
     arrive,
+    best_slacks,
     give_up,
     one_thread,
     refuse_discrete,
 )
-from daace.planners.seeds import best_reached, goal_points
+from daace.planners.seeding import find_goal_points
 
 Selection: TypeAlias = Literal["tournament", "random"]
 
-#: Generations that improve the best by less than this share of it bring nothing.
+#: Share of the best value that counts as an improvement.
 PROGRESS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Paths of which none beats another in cost, log p and posterior at once.
+    """Pareto front: no path beats another in cost, log p and posterior at once.
 
     Attributes:
         paths: shape `(members, waypoints, n)`; every path ends in the goal.
@@ -64,27 +65,30 @@ class Front:
 class NSGA2(Planner):
     """Genetic search with the settings of the paper; needs pymoo.
 
-    An individual is the `n (v + 1)` coordinates of the v vertices and the end, without those that
-    are fixed. Its objective is the cost by the midpoint rule; the two thresholds of the goal are
-    constraints, in nats. The first population are random draws of the target class that meet the
-    goal, with v points evenly spaced on the straight line to each; where too few do, those that
-    miss it least fill up. Each individual is projected on the user's constraints.
+    NSGA-II (Deb et al. 2002, doi:10.1109/4235.996017). An individual is the `n (v + 1)` coordinates
+    of the v vertices and the end, without those that are fixed. Its objective is the cost by the
+    midpoint rule; the two thresholds of the goal are constraints, in nats. The first population are
+    random draws of the target class that meet the goal, with v points evenly spaced on the straight
+    line to each; if too few do, it is filled with those that miss the goal least. Each individual
+    is projected on the user's constraints.
 
     Args:
         vertices: number of waypoints between start and end, or a tuple of numbers to try.
-        population: individuals.
-        generations: at most, for each number of vertices.
-        patience: stop when so many generations improve the best cost (before the goal is met:
-            the smallest violation) by less than a share of 1e-6.
-        crossover_probability: that two parents are crossed (SBX).
-        mutation_probability: that a child is mutated (polynomial; then each coordinate with
-            probability 1 / coordinates).
-        eta_crossover, eta_mutation: the larger, the closer children stay to their parents.
+        population: number of individuals.
+        generations: largest number of generations, for each number of vertices.
+        patience: stop if this many generations improve the best cost (before the goal is met: the
+            smallest violation) by less than a share of 1e-6.
+        crossover_probability: that two parents are crossed (simulated binary crossover).
+        mutation_probability: that a child is mutated (polynomial mutation; then each coordinate
+            with probability 1 / coordinates).
+        eta_crossover: distribution index of the crossover; the larger, the closer children stay to
+            their parents.
+        eta_mutation: distribution index of the mutation; the larger, the smaller mutations are.
         selection: of parents, 'tournament' or 'random'.
-        pieces: of the midpoint rule, per segment; the plan's cost is computed exactly anyway.
+        pieces: points of the midpoint rule on each segment; `Plan.cost` is exact anyway.
         vertex_tolerance: the smallest number of vertices whose cost is within this share of the
-            best is taken; 0 takes the best.
-        time_limit: seconds; the best path found until then is returned.
+            best is chosen; 0 chooses the best.
+        time_limit: seconds; the best path found within it is returned. None for no limit.
 
     Example:
         >>> from daace import GaussianMixture, Goal, Landscape
@@ -110,17 +114,14 @@ class NSGA2(Planner):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.tried or not all(_is_count(v, 0) for v in self.tried):
+        if not _are_counts(self.tried):
             raise InvalidInput(
-                "'vertices' must be an integer of at least 0, or a tuple of them. "
-                f"Got {self.vertices!r}."
+                argument="vertices",
+                expected="be an integer of at least 0, or a tuple of them",
+                got=repr(self.vertices),
             )
         for name, least in (("population", 2), ("generations", 1), ("patience", 1), ("pieces", 1)):
-            value = getattr(self, name)
-            if not _is_count(value, least):
-                raise InvalidInput(
-                    f"'{name}' must be an integer of at least {least}. Got {value!r}."
-                )
+            check_integer(name, getattr(self, name), at_least=least)
         for name, low, high in (
             ("crossover_probability", 0, 1),
             ("mutation_probability", 0, 1),
@@ -128,14 +129,10 @@ class NSGA2(Planner):
             ("eta_mutation", 1, 100),
             ("vertex_tolerance", 0, 1),
         ):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and low <= value <= high):
-                raise InvalidInput(
-                    f"'{name}' must be a number from {low} to {high}. Got {value!r}."
-                )
+            check_number(name, getattr(self, name), at_least=low, at_most=high)
         check_choice("selection", self.selection, ("tournament", "random"))
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InvalidInput(f"'time_limit' must be positive or None. Got {self.time_limit!r}.")
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0)
 
     @property
     def tried(self) -> tuple[int, ...]:
@@ -143,7 +140,11 @@ class NSGA2(Planner):
         return self.vertices if isinstance(self.vertices, tuple) else (self.vertices,)
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
-        """Search with each number of vertices; keep the smallest that is good enough.
+        """Search with each number of vertices; choose the smallest that is good enough.
+
+        Args:
+            problem: start, landscape, goal and constraints.
+            rng: source of randomness.
 
         Raises:
             MissingDependency: pymoo is not installed.
@@ -158,16 +159,16 @@ class NSGA2(Planner):
         reached: list[tuple[float, float]] = []
         for vertices in sorted(set(self.tried)):
             paths = self._evolve(problem, straight_paths(problem.x, ends, vertices), clock, rng)
-            reached.append(best_reached(problem.region.slack(paths[:, -1])))
+            reached.append(best_slacks(problem.region.slack(paths[:, -1])))
             for path in paths:
-                if problem.met_by(path[-1]):  # judged alone: in a batch it may round differently
+                if problem.met_by(path[-1]):  # alone, as it may round differently
                     found.append((problem.path_cost(path), path))
                     break
             if clock.expired:
                 break
         if not found:
             status = Status.TIMEOUT if clock.expired else Status.GOAL_UNREACHABLE
-            log_prob, posterior = np.max([*reached, goal_points(problem).reachable], axis=0)
+            log_prob, posterior = np.max([*reached, find_goal_points(problem).reachable], axis=0)
             return give_up(
                 problem, clock, status=status, reachable=(float(log_prob), float(posterior))
             )
@@ -178,22 +179,26 @@ class NSGA2(Planner):
     def solve_front(
         self, problem: Problem, *, rng: np.random.Generator, vertices: int = 1
     ) -> Front:
-        """Search for paths that are cheap, plausible and probable: three objectives, one front.
+        """Search for paths that are cheap, plausible and probable: a front of three objectives.
 
         The objectives are the cost, -log p and -log posterior of the target at the end. Every
-        member meets the goal; there is none where no path to it was found.
+        member meets the goal; the front is empty if no path to it was found.
+
+        Args:
+            problem: start, landscape, goal and constraints.
+            rng: source of randomness.
+            vertices: number of waypoints between start and end.
 
         Raises:
             MissingDependency: pymoo is not installed.
         """
         refuse_discrete(problem, "NSGA2")
-        if not _is_count(vertices, 0):
-            raise InvalidInput(f"'vertices' must be an integer of at least 0. Got {vertices!r}.")
+        check_integer("vertices", vertices, at_least=0)
         first = straight_paths(problem.x, _first_ends(problem, self.population, rng), vertices)
-        paths = self._evolve(problem, first, Clock(limit=self.time_limit), rng, judge_ends=True)
+        paths = self._evolve(problem, first, Clock(limit=self.time_limit), rng, score_ends=True)
         paths = paths[[problem.met_by(path[-1]) for path in paths]]
         costs = np.array([problem.path_cost(path) for path in paths])
-        log_probs, log_posteriors = _judge(problem, paths[:, -1]).T
+        log_probs, log_posteriors = _end_scores(problem, paths[:, -1]).T
         posteriors = np.exp(log_posteriors)
         best = _non_dominated(np.column_stack([costs, -log_probs, -posteriors]))
         order = best[np.argsort(costs[best], kind="stable")]
@@ -206,31 +211,31 @@ class NSGA2(Planner):
         clock: Clock,
         rng: np.random.Generator,
         *,
-        judge_ends: bool = False,
+        score_ends: bool = False,
     ) -> FloatArray:
-        """Return the last population as paths, the best first; `judge_ends` adds objectives."""
-        coding = _Coding(problem, waypoints=first.shape[1])
+        """Return the last population as paths, the best first; `score_ends` adds two objectives."""
+        encoding = _Encoding(problem, waypoints=first.shape[1])
         seed = int(rng.integers(2**63))
-        if not len(coding.free):
-            return coding.paths(np.empty((1, 0)))
-        algorithm = self._algorithm(coding, first, seed, objectives=3 if judge_ends else 1)
+        if not len(encoding.free):
+            return encoding.paths(np.empty((1, 0)))
+        algorithm = self._algorithm(encoding, first, seed, objectives=3 if score_ends else 1)
         landscape, feasible = problem.landscape, problem.feasible
         weights = feasible.weights if feasible.weighted else None
         heights = landscape.roughness(landscape.density.log_prob(np.concatenate(first)))
-        unit = max(1.0, float(np.abs(heights).max()))  # else costs reach 1e32 at penalty 15
+        unit = max(1.0, float(np.abs(heights).max()))  # otherwise costs reach 1e32 at penalty 15
         rule = midpoint_rule(self.pieces)
         history: list[tuple[float, FloatArray]] = []
         with one_thread():
             for _ in range(self.generations):
                 children = algorithm.ask()
-                if children is None:  # nothing but copies of their parents
+                if children is None:  # all children are copies of their parents
                     break
-                paths = coding.paths(children.get("X"))
+                paths = encoding.paths(children.get("X"))
                 clock.evaluations += len(paths)
                 costs = landscape.segment_costs(paths, rule, unit=unit, weights=weights)
                 values = costs.sum(axis=1, keepdims=True)
-                if judge_ends:
-                    values = np.hstack([values, -_judge(problem, paths[:, -1])])
+                if score_ends:
+                    values = np.hstack([values, -_end_scores(problem, paths[:, -1])])
                 children.set("F", values)
                 children.set("G", -problem.region.slack(paths[:, -1]))
                 algorithm.tell(infills=children)
@@ -238,10 +243,10 @@ class NSGA2(Planner):
                 if clock.expired or _stalled(history, self.patience):
                     break
         rows, values, violations = algorithm.pop.get("X", "F", "CV")
-        return coding.paths(rows[np.lexsort((values[:, 0], violations[:, 0]))])
+        return encoding.paths(rows[np.lexsort((values[:, 0], violations[:, 0]))])
 
-    def _algorithm(self, coding: _Coding, first: FloatArray, seed: int, objectives: int) -> Any:
-        """Return pymoo's algorithm, ready to be asked for its first population."""
+    def _algorithm(self, encoding: _Encoding, first: FloatArray, seed: int, objectives: int) -> Any:
+        """Return pymoo's algorithm, ready for its first population."""
         try:
             from pymoo.algorithms.moo import nsga2 as pymoo
             from pymoo.core.problem import Problem as Shape
@@ -252,13 +257,13 @@ class NSGA2(Planner):
         tournament = pymoo.TournamentSelection(func_comp=pymoo.binary_tournament)
         algorithm = pymoo.NSGA2(
             pop_size=self.population,
-            sampling=coding.rows(first),
+            sampling=encoding.rows(first),
             selection=tournament if self.selection == "tournament" else RandomSelection(),
             crossover=pymoo.SBX(prob=self.crossover_probability, eta=self.eta_crossover),
             mutation=pymoo.PM(prob=self.mutation_probability, eta=self.eta_mutation),
-            repair=coding.repair,
+            repair=encoding.repair,
         )
-        lower, upper = coding.bounds
+        lower, upper = encoding.bounds
         shape = Shape(n_var=len(lower), n_obj=objectives, n_ieq_constr=2, xl=lower, xu=upper)
         return algorithm.setup(shape, termination=NoTermination(), seed=seed)
 
@@ -274,13 +279,15 @@ def tune_nsga2(
 ) -> NSGA2:
     """Return the setting of a grid with the best mean rank of cost over the problems.
 
-    Every setting meets a problem with the same random numbers. Not found is the worst rank.
+    All settings solve a problem with the same random numbers. Not found has the worst rank.
 
     Args:
         problems: of one table; the paper tunes once per table.
         rng: source of randomness.
-        etas_crossover, etas_mutation, selections: the grid; the paper's when left out.
-        base: all other settings; the defaults when left out.
+        etas_crossover: values of `eta_crossover` to try; by default the paper's.
+        etas_mutation: values of `eta_mutation` to try; by default the paper's.
+        selections: values of `selection` to try; by default the paper's.
+        base: all other settings; the defaults if None.
 
     Raises:
         InvalidInput: there is nothing to compare.
@@ -301,8 +308,8 @@ def tune_nsga2(
     return grid[int(ranks.mean(axis=1).argmin())]
 
 
-class _Coding:
-    """Paths as rows of the coordinates that may change, and back."""
+class _Encoding:
+    """Converts paths to rows of the coordinates that may change, and back."""
 
     def __init__(self, problem: Problem, *, waypoints: int) -> None:
         lower, upper = problem.feasible.lower, problem.feasible.upper
@@ -333,7 +340,7 @@ def _first_ends(problem: Problem, size: int, rng: np.random.Generator) -> FloatA
     return ends[np.lexsort((rng.random(len(ends)), violation))[:size]]
 
 
-def _judge(problem: Problem, ends: FloatArray) -> FloatArray:
+def _end_scores(problem: Problem, ends: FloatArray) -> FloatArray:
     """Return log p and log posterior of the target, shape `(ends, 2)`."""
     density = problem.landscape.density
     log_posterior = (problem.posterior or density).log_posterior(ends)
@@ -341,13 +348,13 @@ def _judge(problem: Problem, ends: FloatArray) -> FloatArray:
 
 
 def _standing(values: FloatArray, violations: FloatArray) -> tuple[float, FloatArray]:
-    """Return the smallest violation, and the best of each objective among those who have it."""
+    """Return the smallest violation, and the best of each objective among rows that have it."""
     least = violations.min()
     return float(least), values[violations[:, 0] == least].min(axis=0)
 
 
 def _stalled(history: Sequence[tuple[float, FloatArray]], patience: int) -> bool:
-    """Whether the last `patience` generations brought nothing."""
+    """Whether the last `patience` generations improved nothing."""
     if len(history) <= patience:
         return False
     (old_violation, old), (violation, new) = history[-1 - patience], history[-1]
@@ -363,7 +370,8 @@ def _non_dominated(values: FloatArray) -> IntArray:
     return np.flatnonzero(~beaten.any(axis=1))
 
 
-def _is_count(value: object, least: int) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        return False
-    return int(value) >= least
+def _are_counts(values: Sequence[object]) -> bool:
+    """Whether there are values, all of them integers of at least 0."""
+    return len(values) > 0 and all(
+        isinstance(v, int | np.integer) and not isinstance(v, bool) and v >= 0 for v in values
+    )

@@ -1,4 +1,4 @@
-"""The default planner: gradients, many starts at once, waypoints added while they pay."""
+"""The default planner: gradient descent from many starts, with waypoints added while they pay."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from daace._checks import check_integer, check_number
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
-from daace.planners.discrete import solve_discrete
-from daace.planners.lasso import shrink
-from daace.planners.search import Search, alike
+from daace.planners.descent import group_alike
+from daace.planners.path_search import PathSearch
+from daace.planners.rules import add_l1_term, solve_discrete
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathOptimizer(Planner):
     """Plan by batched sequential quadratic programming.
 
-    Straight lines to several points of the goal are moved downhill together; then the costliest
-    segment of the best paths is split and they are moved again, vertex by vertex. The answer is
-    the path with the fewest vertices whose cost is within `vertex_tolerance` of the best.
+    Straight lines to several points of the goal are moved downhill together. Then the costliest
+    segment of the best paths is split and they are moved again, until they have the largest number
+    of vertices or a vertex gains nothing. The answer is the path with the fewest vertices whose
+    cost is within `vertex_tolerance` of the best.
 
     Args:
-        vertices: numbers of intermediate waypoints to try; one number means just that.
-        starts: straight lines to begin with; three times as many where there may be walls, that
+        vertices: numbers of intermediate waypoints to try; one number to try just that.
+        starts: straight lines to begin with; three times as many where there may be barriers, that
             is unless the density is one Gaussian for each of two classes.
         vertex_tolerance: share of the cost that one vertex less is worth.
         sparsity: share by which the cost may grow so that fewer features change.
-        l1: cost of changing a feature by one standard deviation, from start to end, besides that
-            of the path: with more of it fewer features change. The best path without it is moved
-            downhill with it, and a feature whose end stays at the start then stays along the way.
-            The cost that is told is that of the path alone.
-        time_limit: seconds; the best path found until then is returned.
+        l1: cost of changing a feature by one standard deviation from start to end, in addition to
+            the cost of the path; the larger it is, the fewer features change. The best path without
+            this term is moved downhill with it, and a feature whose end stays at the start then
+            stays there along the path. `Plan.cost` does not include the term.
+        time_limit: seconds; the best path found within it is returned. None for no limit.
 
     Example:
         >>> from daace import GaussianMixture, Goal, Landscape, Problem
@@ -55,10 +56,11 @@ class PathOptimizer(Planner):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        several = self.vertices if isinstance(self.vertices, tuple | list) else (self.vertices,)
-        if not several:
-            raise InvalidInput("'vertices' must name at least one number of waypoints. Got none.")
-        for v in several:
+        if not self._vertices:
+            raise InvalidInput(
+                argument="vertices", expected="name at least one number of waypoints", got="none"
+            )
+        for v in self._vertices:
             check_integer("vertices", v, at_least=0)
         check_integer("starts", self.starts, at_least=1)
         check_number("vertex_tolerance", self.vertex_tolerance, at_least=0)
@@ -68,10 +70,13 @@ class PathOptimizer(Planner):
             check_number("time_limit", self.time_limit, above=0)
 
     @property
+    def _vertices(self) -> Sequence[int]:
+        return self.vertices if isinstance(self.vertices, tuple | list) else (self.vertices,)
+
+    @property
     def tried(self) -> tuple[int, ...]:
         """The numbers of vertices to try, in order."""
-        several = self.vertices if isinstance(self.vertices, tuple | list) else (self.vertices,)
-        return tuple(sorted({int(v) for v in several}))
+        return tuple(sorted({int(v) for v in self._vertices}))
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
         return self.solve_many([problem], rngs=[rng])[0]
@@ -79,9 +84,14 @@ class PathOptimizer(Planner):
     def solve_many(
         self, problems: Sequence[Problem], *, rngs: Sequence[np.random.Generator]
     ) -> list[Plan]:
-        """Plan several paths; those that share landscape, goal and constraints go as one batch.
+        """Plan several paths; those that share landscape, goal and constraints are one batch.
 
-        The time limit is that of them all, and so are the seconds and evaluations of each plan.
+        The time limit applies to all of them together, and so do the seconds and evaluations of
+        each plan.
+
+        Args:
+            problems: the problems.
+            rngs: one generator for each; this planner does not draw from them.
         """
         clock = Clock(self.time_limit)
 
@@ -90,7 +100,7 @@ class PathOptimizer(Planner):
             if self.l1 == 0:
                 return plans
             pairs = zip(plain, plans, strict=True)
-            return [shrink(p, plan, l1=self.l1, clock=clock) for p, plan in pairs]
+            return [add_l1_term(p, plan, l1=self.l1, clock=clock) for p, plan in pairs]
 
         def scout(plain: list[Problem]) -> list[Plan]:
             return self._search(plain, clock, (0,))
@@ -106,10 +116,10 @@ class PathOptimizer(Planner):
     def _search(
         self, problems: list[Problem], clock: Clock, vertices: tuple[int, ...]
     ) -> list[Plan]:
-        """Plan paths of problems without whole numbers and without a number of changes."""
+        """Plan paths of problems without discrete rules."""
         plans: list[Plan | None] = [None] * len(problems)
-        for members in alike(problems):
-            search = Search(
+        for members in group_alike(problems):
+            search = PathSearch(
                 [problems[i] for i in members],
                 vertices=vertices,
                 starts=self.starts,

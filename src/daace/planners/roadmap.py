@@ -1,4 +1,4 @@
-"""FACE's global view without data: a graph on draws of the density, and its routes refined."""
+"""Planning without data rows: a graph on draws of the density, and its routes refined."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from daace.planners.base import (
     one_thread,
     refuse_discrete,
 )
-from daace.planners.corridors import corridors, draw_graph, within
-from daace.planners.graph import Graph
+from daace.planners.graphs import Graph, find_goal_routes, restrict_graph, roadmap_graph
 from daace.planners.optimizer import PathOptimizer
-from daace.planners.routes import find_routes
-from daace.planners.search import Search
+from daace.planners.path_search import PathSearch
+from daace.planners.seeding import find_route_seeds
 
 #: Routes to different parts of the goal that are refined.
 ROUTES = 4
@@ -33,14 +32,16 @@ ROUTES = 4
 class Roadmap(Planner):
     """Plan over a graph of draws of the density, then move the route downhill.
 
-    No row of data is needed. The draws, the same number of each class, come from a fixed seed;
-    the graph is made at the first query for each density and serves all others. A refined route
-    keeps its corridor, but not its waypoints: it is simplified to a few vertices and moved, beside
-    straight lines to its end and to others, by the descent of `PathOptimizer`.
+    A probabilistic roadmap (Kavraki et al. 1996, doi:10.1109/70.508439) whose nodes are draws of
+    the density and whose edges are weighted by their cost; no row of data is needed. The draws, the
+    same number of each class, come from a fixed seed. The graph is built at the first query for
+    each density and reused by all others. A refined route is simplified to a few vertices and
+    moved, together with straight lines to its end and to other goal points, by the descent of
+    `PathOptimizer`.
 
     Args:
-        samples: draws.
-        refine: move the routes downhill; otherwise the plan goes from draw to draw.
+        samples: number of draws.
+        refine: move the routes downhill; otherwise the waypoints of a plan are draws.
         vertices: numbers of intermediate waypoints of a refined route to try.
         vertex_tolerance: share of the cost that one vertex less is worth.
         seed: of the draws.
@@ -67,7 +68,7 @@ class Roadmap(Planner):
         check_integer("samples", self.samples, at_least=2)
         check_choice("refine", self.refine, (True, False))
         check_integer("seed", self.seed, at_least=0)
-        self.optimizer  # noqa: B018  # says so if 'vertices' or 'vertex_tolerance' is wrong
+        self.optimizer  # noqa: B018  # checks 'vertices' and 'vertex_tolerance'
 
     @property
     def optimizer(self) -> PathOptimizer:
@@ -75,8 +76,8 @@ class Roadmap(Planner):
         return PathOptimizer(vertices=self.vertices, vertex_tolerance=self.vertex_tolerance)
 
     def build(self, density: ConditionalDensity) -> Graph:
-        """Return the graph on draws of a density, which knows its memory and building time."""
-        return draw_graph(density, draws=self.samples, seed=self.seed)
+        """Return the graph on draws of a density, built at the first call."""
+        return roadmap_graph(density, samples=self.samples, seed=self.seed)
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
         refuse_discrete(problem, "Roadmap")
@@ -86,18 +87,18 @@ class Roadmap(Planner):
             return stay
         graph = self.build(problem.landscape.density)
         if not self.refine:
-            routes = find_routes(graph, problem)
+            routes = find_goal_routes(graph, problem)
             clock.evaluations += max(1, routes.joined)
             if not routes.paths:
                 return give_up(problem, clock, reachable=routes.reachable)
             return arrive(problem, routes.paths[0], clock)
         with one_thread():
-            search = Search(
+            search = PathSearch(
                 [problem],
                 vertices=self.optimizer.tried,
                 starts=self.optimizer.starts,
                 vertex_tolerance=self.vertex_tolerance,
                 clock=clock,
-                routes=[corridors(problem, within(graph, problem), ROUTES)],
+                routes=[find_route_seeds(problem, restrict_graph(graph, problem), ROUTES)],
             )
             return search.run()[0]

@@ -1,4 +1,4 @@
-"""Wachter's counterfactual: the nearest one, reached in a straight line."""
+"""Wachter's counterfactual: the nearest one, reached by one straight step."""
 
 from __future__ import annotations
 
@@ -20,45 +20,48 @@ from daace.planners.base import (
     Planner,
     already_there,
     arrive,
+    best_slacks,
     give_up,
     one_thread,
     refuse_discrete,
 )
-from daace.planners.face import check_rows
-from daace.planners.seeds import best_reached
+from daace.planners.data_rows import check_features, check_rows
 
-#: The multiplier begins where the distance rules, and grows until nothing else counts.
+#: The multiplier grows from where the distance dominates to where only the goal counts.
 FIRST_LAMBDA, LAST_LAMBDA, GROWTH = 1e-3, 1e9, 4.0
 
-#: -log of the smallest numbers: a classifier may say 0.
+#: -log of the smallest probability: a classifier may return 0.
 LARGEST_DOUBT = 700.0
 
-#: Halvings, in logarithms, between the last multiplier that failed and the first that did not.
+#: Bisections of the logarithm between the last multiplier that failed and the first that did not.
 HALVINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Wachter(Planner):
-    """Plan one straight step to the nearest counterfactual (Wachter et al. 2017).
+    """Plan one straight step to the nearest counterfactual.
 
-    Near is `d(x, x') = sum_j w_j |x'_j - x_j| / MAD_j`, with the median absolute deviations of the
-    rows and the weights of the constraints; implausible ground on the way does not count.
+    Wachter et al. 2017, "Counterfactual explanations without opening the black box",
+    arXiv:1711.00399. The distance is `d(x, x') = sum_j w_j |x'_j - x_j| / MAD_j`, with the median
+    absolute deviations of the rows and the weights of the constraints; the terrain in between does
+    not count.
 
     With `search='data'`, x' is the nearest row that meets the goal and the constraints. With
-    `search='gradient'`, x' minimises the original objective
+    `search='gradient'`, x' minimises an objective like theirs,
 
-        lambda (log p(target | x') - log 1)^2 + d(x, x')
+        lambda (log p(target | x') - log 1)^2 + d(x, x'),
 
-    within the constraints, and lambda grows until the goal holds; the smallest such lambda is
-    sought. (From a start in another basin, which leads nowhere: lambda falls, from the nearest row
-    on, while the goal holds.) The square is taken of logarithms, because a probability near 0 has
-    no slope. Plausibility, which the original does not know, enters in the same form, where the
-    goal asks for it: `lambda ((alpha + s - log p(x')) / s)^2` while log p falls short of alpha + s,
-    s the robust standard deviation of log p. Both aim beyond the thresholds, to reach them.
-    L-BFGS-B on the parts by which each feature rises and falls makes the absolute values smooth.
+    within the constraints, for the smallest lambda for which the goal is met. (If no lambda leads
+    there from the start, lambda falls instead, beginning at the nearest row, while the goal is
+    met.) The square is of logarithms, where the original has probabilities, because a probability
+    near 0 has no gradient. Plausibility, which the original does not consider, has a term of the
+    same form if the goal asks for it: `lambda ((alpha + s - log p(x')) / s)^2` while log p is below
+    alpha + s, with s the robust standard deviation of log p. Both terms aim beyond the thresholds,
+    so that these are reached. The absolute values are made smooth by splitting each change into a
+    rise and a fall; the minimiser is L-BFGS-B.
 
     Args:
-        rows: model space, shape `(rows, n)`.
+        rows: in model space, shape `(rows, n)`.
         search: 'data' or 'gradient'.
 
     Example:
@@ -82,21 +85,21 @@ class Wachter(Planner):
         check_choice("search", self.search, ("data", "gradient"))
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
-        """Look for the nearest counterfactual.
+        """Return a plan to the nearest counterfactual.
+
+        Args:
+            problem: start, landscape, goal and constraints.
+            rng: not used.
 
         Raises:
             InvalidInput: the rows do not fit the density; or `search` is 'gradient' and the class
-                is judged by a classifier that has none.
+                is decided by a classifier without a gradient.
         """
-        density = problem.landscape.density
-        if self.rows.shape[1] != len(density.features_):
-            raise InvalidInput(
-                f"'rows' must have the {len(density.features_)} features of the density. "
-                f"Got shape {self.rows.shape}."
-            )
+        check_features(self.rows, problem.landscape.density)
         if self.search == "gradient" and not problem.region.differentiable:
             raise InvalidInput(
-                "'search' must be 'data' where a classifier without a gradient judges the class."
+                argument="search",
+                expected="be 'data' where a classifier without a gradient decides the class",
             )
         if self.search == "gradient":
             refuse_discrete(problem, "Wachter's gradient search")
@@ -109,19 +112,19 @@ class Wachter(Planner):
             row, slack = self._nearest_row(problem, scale, clock)
             end = row
             if self.search == "gradient":
-                descent = _Descent(problem, scale, clock)
-                end, seen = descent.rise()
+                search = _MultiplierSearch(problem, scale, clock)
+                end, seen = search.raise_multiplier()
                 slack = np.concatenate([slack, seen])
                 if end is None and row is not None:
-                    end = descent.fall(row)
+                    end = search.lower_multiplier(row)
         if end is None:
-            return give_up(problem, clock, reachable=best_reached(slack))
+            return give_up(problem, clock, reachable=best_slacks(slack))
         return arrive(problem, np.stack([problem.x, end]), clock)
 
     def _nearest_row(
         self, problem: Problem, scale: FloatArray, clock: Clock
     ) -> tuple[FloatArray | None, FloatArray]:
-        """Return the nearest row that meets goal and constraints, and the slacks of all allowed."""
+        """Return the nearest row that meets goal and rules, and the slacks of all allowed rows."""
         feasible, rows = problem.feasible, self.rows
         allowed = feasible.allows(rows)
         log_joint = self._log_joint(problem.landscape.density)[allowed]
@@ -131,19 +134,25 @@ class Wachter(Planner):
         good = np.flatnonzero((slack >= 0).all(axis=1))
         distance = np.abs(rows[good] - problem.x) @ scale
         for i in good[np.argsort(distance, kind="stable")]:
-            if problem.met_by(rows[i]):  # alone it may round to the other side
+            if problem.met_by(rows[i]):  # alone, as it may round to the other side
                 return rows[i], slack
         return None, slack
 
     def _log_joint(self, density: ConditionalDensity) -> FloatArray:
-        mine = _log_joints.setdefault(self, WeakKeyDictionary())
-        if density.draws_ not in mine:
-            mine[density.draws_] = density.log_joint(self.rows)
-        return mine[density.draws_]
+        cached = _log_joints.setdefault(self, WeakKeyDictionary())
+        if density.draws_ not in cached:
+            cached[density.draws_] = density.log_joint(self.rows)
+        return cached[density.draws_]
 
 
-class _Descent:
-    """The original objective, minimised for one multiplier after the other."""
+class _MultiplierSearch:
+    """Minimises the objective for a sequence of multipliers.
+
+    Args:
+        problem: start, goal and constraints.
+        scale: factor on each feature in the distance, shape `(n,)`.
+        clock: counts evaluations.
+    """
 
     def __init__(self, problem: Problem, scale: FloatArray, clock: Clock) -> None:
         self.problem, self.scale, self.clock = problem, scale, clock
@@ -152,58 +161,59 @@ class _Descent:
         self.limits = np.column_stack([np.zeros(2 * len(x)), np.concatenate([rise, fall])])
         self.spread = problem.landscape.density.draws_.spread
 
-    def rise(self) -> tuple[FloatArray | None, FloatArray]:
-        """Raise the multiplier, from the start on, until the goal holds.
+    def raise_multiplier(self) -> tuple[FloatArray | None, FloatArray]:
+        """Raise the multiplier, beginning at the start, until the goal is met.
 
-        Returns the end, and the slacks of all ends that were tried.
+        Returns:
+            The end, or None, and the slacks of all ends that were tried.
         """
         seen = []
         end, multiplier = self.problem.x, FIRST_LAMBDA
         while multiplier <= LAST_LAMBDA:
-            end = self.descend(end, multiplier)
+            end = self._minimize(end, multiplier)
             seen.append(self.problem.region.slack(end[None]))
             if self.problem.met_by(end):
-                return self.tighten(end, multiplier), np.concatenate(seen)
+                return self._shorten(end, multiplier), np.concatenate(seen)
             multiplier *= GROWTH
         return None, np.concatenate(seen)
 
-    def fall(self, row: FloatArray) -> FloatArray:
-        """Lower the multiplier, from a row in the goal on, while the goal holds.
+    def lower_multiplier(self, row: FloatArray) -> FloatArray:
+        """Lower the multiplier, beginning at a row in the goal, while the goal is met.
 
-        For a start from which there is no way down to the goal: it lies in another basin.
+        For a start in another basin, from which the objective does not lead to the goal.
         """
         best, end, multiplier = row, row, LAST_LAMBDA
         while multiplier >= FIRST_LAMBDA:
-            end = self.descend(end, multiplier)
+            end = self._minimize(end, multiplier)
             if not self.problem.met_by(end):
                 break
             best = end
             multiplier /= GROWTH
         return best
 
-    def tighten(self, end: FloatArray, multiplier: float) -> FloatArray:
+    def _shorten(self, end: FloatArray, multiplier: float) -> FloatArray:
         """Return the nearest end found with a smaller multiplier that still meets the goal."""
         low, high = multiplier / GROWTH, multiplier
         for _ in range(HALVINGS):
             middle = float(np.sqrt(low * high))
-            trial = self.descend(end, middle)
-            if self.problem.met_by(trial) and self.distance(trial) <= self.distance(end):
+            trial = self._minimize(end, middle)
+            if self.problem.met_by(trial) and self._distance(trial) <= self._distance(end):
                 end, high = trial, middle
             else:
                 low = middle
         return end
 
-    def distance(self, end: FloatArray) -> float:
+    def _distance(self, end: FloatArray) -> float:
         return float(np.abs(end - self.problem.x) @ self.scale)
 
-    def descend(self, begin: FloatArray, multiplier: float) -> FloatArray:
-        """Minimise over how far each feature rises and falls; divided by 1 + multiplier."""
+    def _minimize(self, begin: FloatArray, multiplier: float) -> FloatArray:
+        """Minimise the objective, divided by 1 + multiplier, over rise and fall of each feature."""
         x, n = self.problem.x, len(self.problem.x)
         costs = np.concatenate([self.scale, self.scale])
         size = 1.0 + multiplier
 
         def loss(parts: FloatArray) -> tuple[float, FloatArray]:
-            miss, slope = self.miss(x + parts[:n] - parts[n:])
+            miss, slope = self._miss(x + parts[:n] - parts[n:])
             gradient = (multiplier * np.concatenate([slope, -slope]) + costs) / size
             return float(multiplier * miss + costs @ parts) / size, gradient
 
@@ -217,8 +227,8 @@ class _Descent:
         within: FloatArray = self.problem.feasible.nearest(end[None])[0]
         return within
 
-    def miss(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return how far a point is from certain and from plausible, squared, and the gradient."""
+    def _miss(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the squared distances from certain and from plausible, and their gradient."""
         region = self.problem.region
         slack, gradients = region.slack_and_pullback(x[None])
         of_log_prob, of_posterior = gradients()[0]
@@ -233,8 +243,8 @@ class _Descent:
 def median_deviation(rows: FloatArray) -> FloatArray:
     """Return the median absolute deviation of each feature.
 
-    Where more than half of the rows agree it is 0 and says nothing; the mean absolute deviation
-    stands in, and 1 (a standard deviation of model space) where all rows agree.
+    It is 0 if more than half of the rows are equal; then the mean absolute deviation is used, and 1
+    (a standard deviation in model space) if all rows are equal.
 
     Example:
         >>> median_deviation(np.array([[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]])).tolist()

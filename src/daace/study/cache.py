@@ -17,8 +17,7 @@ from daace.density.base import ConditionalDensity
 from daace.exceptions import ModelFileError
 from daace.explain.encoding import dump_json, load_json
 from daace.explain.persistence import read_model, write_model
-from daace.planners.edges import EdgeRule
-from daace.planners.graph import Graph
+from daace.planners.graphs import EdgeRule, Graph
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import numpy as np
 
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, already_there, arrive, give_up
-from daace.planners.graph import Graph
-from daace.planners.routes import find_routes
+from daace.planners.graphs import Graph, find_goal_routes
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,7 @@ class GraphPlanner(Planner):
         stay = already_there(problem, clock)
         if stay is not None:
             return stay
-        routes = find_routes(self.graph, problem)
+        routes = find_goal_routes(self.graph, problem)
         clock.evaluations += max(1, routes.joined)
         if not routes.paths:
             return give_up(problem, clock, reachable=routes.reachable)

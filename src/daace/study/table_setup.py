@@ -15,7 +15,7 @@ from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
 from daace.density.mixture import GaussianMixture
 from daace.planners.base import Planner
 from daace.planners.face import Face
-from daace.planners.graph import Graph
+from daace.planners.graphs import Graph
 from daace.study.cache import Cache
 from daace.study.graph_planner import GraphPlanner
 from daace.study.rescaled_density import RescaledDensity

@@ -9,8 +9,9 @@ import numpy as np
 
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, Status, already_there, give_up, one_thread
+from daace.planners.descent import group_alike
 from daace.planners.face import Face
-from daace.planners.search import Search, alike
+from daace.planners.path_search import PathSearch
 from daace.planners.wachter import Wachter
 
 
@@ -52,8 +53,8 @@ class StraightOptimizer(Planner):
         plans: dict[int, Plan] = {}
         clock = Clock(self.time_limit)
         with one_thread():
-            for members in alike(problems):
-                search = Search(
+            for members in group_alike(problems):
+                search = PathSearch(
                     [problems[i] for i in members],
                     vertices=self.vertices,
                     starts=self.starts,
@@ -99,5 +100,7 @@ def _follow_graph(face: Face, problem: Problem) -> Plan:
     clock.evaluations += routes.joined
     if not routes.paths:
         note = face.remedy(problem)
-        return give_up(problem, clock, reachable=routes.reachable, notes=(note,))
+        return give_up(
+            problem, clock, reachable=routes.reachable, notes=() if note is None else (note,)
+        )
     return Plan(Status.FOUND, routes.paths[0], np.nan, clock.evaluations, clock.seconds)

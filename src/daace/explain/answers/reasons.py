@@ -16,7 +16,7 @@ from daace.landscape.rules.base import Rule
 from daace.notes import Note
 from daace.planners.base import Plan, one_thread
 from daace.planners.optimizer import PathOptimizer
-from daace.planners.seeds import can_be_met
+from daace.planners.seeding import can_be_met
 
 #: Rules that are examined, at most: each costs a search.
 EXAMINED = 40

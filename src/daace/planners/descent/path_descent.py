@@ -1,0 +1,157 @@
+"""Descent of many paths over the terrain of one problem: quadrature, bounds and scale for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import FloatArray, IntArray
+from daace.landscape.path import gauss_rule, segment_lengths, segment_vectors
+from daace.landscape.problem import Problem
+from daace.planners.base import Clock
+from daace.planners.descent.linearized import minimize_linearized
+from daace.planners.descent.objective import Objective
+from daace.planners.descent.quasi_newton import Metric
+from daace.planners.descent.sqp import DescentResult, minimize
+
+#: Smallest and largest number of quadrature nodes per segment.
+MIN_NODES = 8
+MAX_NODES = 128
+
+#: Largest number of steps of a path that is moved to rest.
+ITERATIONS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class PathDescent:
+    """Minimises the cost of paths of problems that share landscape, goal and constraints.
+
+    Args:
+        problem: one of these problems.
+        metric: shape of the terrain.
+        tolerance: a path rests when a step promises less than this share of its cost.
+        clock: counts evaluations and limits the time.
+    """
+
+    problem: Problem
+    metric: Metric
+    tolerance: float
+    clock: Clock
+
+    @classmethod
+    def over(cls, problem: Problem, *, tolerance: float, clock: Clock) -> PathDescent:
+        """Return the descent for a problem, with the metric of its target class.
+
+        Args:
+            problem: the problem.
+            tolerance: a path rests when a step promises less than this share of its cost.
+            clock: counts evaluations and limits the time.
+        """
+        pool = problem.landscape.density.pool(problem.goal.target)
+        return cls(problem, Metric.of(pool, _weights(problem)), tolerance, clock)
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Weight of each feature in the length; None if all are 1."""
+        return _weights(self.problem)
+
+    def minimize(
+        self,
+        paths: FloatArray,
+        *,
+        nodes: int,
+        lower: FloatArray,
+        upper: FloatArray,
+        unit: FloatArray,
+        iterations: int = ITERATIONS,
+        pull: FloatArray | None = None,
+    ) -> DescentResult:
+        """Move paths to local minima; where the posterior has no gradient, the ends stay.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`, the start first.
+            nodes: quadrature nodes per segment.
+            lower: lower bounds, shape `(paths, n)` or, without the start, `(paths, waypoints, n)`.
+            upper: upper bounds, of the same shape.
+            unit: roughness that counts as 1, shape `(paths,)`; see `roughness_unit`.
+            iterations: largest number of steps of each path.
+            pull: gradient of a linear term that is added to the cost at the ends, in units of
+                `unit ** penalty`, shape `(paths, n)`.
+        """
+        Z = paths[:, 1:]
+        if lower.ndim == 2:
+            lower, upper = lower[:, None], upper[:, None]
+        lower, upper = (np.broadcast_to(side, Z.shape).copy() for side in (lower, upper))
+        if not self.problem.region.differentiable:
+            lower[:, -1] = upper[:, -1] = Z[:, -1]
+        objective = Objective(
+            landscape=self.problem.landscape,
+            region=self.problem.region,
+            rule=gauss_rule(nodes),
+            starts=paths[:, 0],
+            lower=lower,
+            upper=upper,
+            direction=self.problem.feasible.direction,
+            slabs=self.problem.feasible.slabs,
+            weights=self.weights,
+            unit=unit,
+            pull=pull,
+        )
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not accepted
+            run = minimize if self.problem.region.smooth_posterior is None else minimize_linearized
+            result = run(
+                objective,
+                Z,
+                self.metric,
+                iterations=iterations,
+                tolerance=self.tolerance,
+                expired=lambda: self.clock.expired,
+            )
+        self.clock.evaluations += result.evaluations
+        return result
+
+    def costs(self, paths: FloatArray, *, nodes: int, unit: FloatArray) -> FloatArray:
+        """Return the cost of every segment, in units of `unit ** penalty`.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`.
+            nodes: quadrature nodes per segment.
+            unit: roughness that counts as 1, shape `(paths,)`.
+        """
+        self.clock.evaluations += len(paths)
+        return self.problem.landscape.segment_costs(
+            paths, gauss_rule(nodes), unit=unit, weights=self.weights
+        )
+
+    def nodes(self, paths: FloatArray) -> IntArray:
+        """Return, for each path, the power of two of nodes that resolves the terrain."""
+        longest = segment_lengths(segment_vectors(paths)).max(axis=1)
+        landscape = self.problem.landscape
+        least = max(MIN_NODES, landscape.penalty + 1)
+        needed = np.maximum(least, longest / landscape.density.resolution_)
+        powers = np.exp2(np.ceil(np.log2(needed)))
+        nodes: IntArray = np.minimum(MAX_NODES, powers).astype(np.intp)
+        return nodes
+
+    def by_nodes(self, paths: FloatArray) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield numbers of nodes, the smallest first, and the rows of the paths that need them.
+
+        Each path has its own number, so that a long path neither slows the others down nor changes
+        their result.
+        """
+        nodes = self.nodes(paths)
+        for count in np.unique(nodes):
+            yield int(count), np.flatnonzero(nodes == count)
+
+
+def _weights(problem: Problem) -> FloatArray | None:
+    return problem.feasible.weights if problem.feasible.weighted else None
+
+
+def roughness_unit(problem: Problem, points: FloatArray) -> FloatArray:
+    """Return the roughness at points, at least 1: the unit of roughness during descent."""
+    landscape = problem.landscape
+    rough = np.abs(landscape.roughness(landscape.density.log_prob(points)))
+    return np.maximum(1.0, rough)

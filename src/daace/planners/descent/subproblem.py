@@ -1,0 +1,115 @@
+"""The quadratic subproblem of one SQP iteration, solved for all paths of a batch at once.
+
+For each path, min_d g'd + d'B d / 2 subject to c + A d >= 0 with two constraints. Its dual has two
+variables and is solved by enumeration of the active sets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.landscape.path import EPSILON
+from daace.planners.descent.objective import Objective, PathValues
+from daace.planners.descent.quasi_newton import Metric, StepHistory
+from daace.planners.descent.tangent import Tangent
+
+#: Rounding, relative to the terms of a sum.
+TINY = 1e-9
+
+
+def solve_subproblem(
+    values: PathValues, tangent: Tangent, history: StepHistory, chain: FloatArray, metric: Metric
+) -> tuple[FloatArray, FloatArray]:
+    """Return the step of each path, and the multipliers of its two goal constraints.
+
+    Args:
+        values: cost, slacks and gradients of the paths.
+        tangent: projects on the directions that bounds and links leave free.
+        history: the last steps, for B^-1.
+        chain: preconditioners, by `chain_preconditioner`.
+        metric: shape of the terrain.
+    """
+    right = np.zeros((3, *values.gradient.shape))
+    right[0] = values.gradient
+    right[1:, :, -1] = values.slopes.transpose(1, 0, 2)
+    right = tangent(right)
+    solved = tangent(history.apply(right, chain, metric))
+    gram = np.einsum("cbmn,dbmn->bcd", right[1:], solved[1:])
+    promise = values.slack - np.einsum("cbmn,bmn->bc", right[1:], solved[0])
+    size = np.einsum("bcn,bcn->bc", values.slopes, values.slopes)
+    held = np.einsum("cbmn,cbmn->bc", right[1:], right[1:]) <= 1e-12 * size
+    promise[held] = np.maximum(promise[held], 0.0)  # the end cannot move in this direction now
+    multipliers = solve_dual(gram, promise)
+    step = np.einsum("bc,cbmn->bmn", multipliers, solved[1:]) - solved[0]
+    return step, multipliers
+
+
+def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
+    """Return `lam >= 0` with `promise + gram lam >= 0` and complementary slackness.
+
+    Args:
+        gram: A B^-1 A', positive semidefinite, shape `(batch, 2, 2)`.
+        promise: slack after the unconstrained step, shape `(batch, 2)`.
+    """
+    p, q = promise.T
+    a, b, c = gram[:, 0, 0], gram[:, 1, 1], gram[:, 0, 1]
+    a, b = a + 1e-12 * b + 1e-150, b + 1e-12 * a + 1e-150  # gram is 0 where bounds hold everything
+    first = np.maximum(-p, 0.0) / a
+    second = np.maximum(-q, 0.0) / b
+    first_serves = q + c * first >= -TINY * (np.abs(q) + np.abs(c * first))
+    second_serves = p + c * second >= -TINY * (np.abs(p) + np.abs(c * second))
+    determinant = np.maximum(a * b - c**2, 1e-12 * a * b)
+    both = np.maximum([c * q - b * p, c * p - a * q], 0.0) / determinant
+    multipliers = np.where(
+        first_serves,
+        [first, np.zeros_like(first)],
+        np.where(second_serves, [np.zeros_like(second), second], both),
+    )
+    return np.ascontiguousarray(multipliers.T)
+
+
+def chain_preconditioner(
+    objective: Objective,
+    values: PathValues,
+    multipliers: FloatArray,
+    rows: np.ndarray,
+    metric: Metric,
+) -> FloatArray:
+    """Return, for each path and principal axis, the inverse of a chain of springs.
+
+    The Hessian of a path's cost is close to that of a chain: neighbouring waypoints pull on each
+    other by price / length, and the curvature of the terrain, the precision times the growth of the
+    price, holds each of them in place. Shape `(paths, n, waypoints, waypoints)`.
+
+    Args:
+        objective: of the whole batch.
+        values: costs and lengths of some of its paths.
+        multipliers: of the two goal constraints, shape `(paths, 2)`.
+        rows: number of each path in the batch.
+        metric: shape of the terrain.
+    """
+    land = objective.landscape
+    costs = np.abs(values.costs) + 1e-12 * np.abs(values.costs).sum(axis=1, keepdims=True) + 1e-300
+    lengths = np.maximum(values.lengths, 1e-3 * values.lengths.sum(axis=1, keepdims=True) + 1e-9)
+    pull = costs / lengths**2
+    hold = np.zeros_like(costs)
+    if land.penalty > 0:
+        roughness = (costs / np.maximum(values.lengths, EPSILON)) ** (
+            1 / land.penalty
+        ) * objective.unit[rows][:, None]
+        spread = land.density.draws_.spread if land.scale == "relative" else 1.0
+        hold = land.penalty * costs / (np.maximum(roughness, 1e-3) * spread) / 3.0
+    size = pull.shape[1]
+    springs = np.zeros((len(rows), size, size))
+    index = np.arange(size)
+    springs[:, index, index] = pull
+    springs[:, index[:-1], index[:-1]] += pull[:, 1:]
+    springs[:, index[:-1], index[1:]] = springs[:, index[1:], index[:-1]] = -pull[:, 1:]
+    anchors = hold.copy()
+    anchors[:, :-1] += hold[:, 1:]
+    anchors[:, -1] += multipliers[:, 0]
+    chains = np.repeat(springs[:, None], len(metric.precision), axis=1)
+    chains[:, :, index, index] += metric.precision[None, :, None] * anchors[:, None, :]
+    inverse: FloatArray = np.linalg.inv(chains)
+    return inverse

@@ -1,0 +1,323 @@
+"""An immutable graph on given points, built once, and the shortest paths over it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from daace._typing import BoolArray, FloatArray, IntArray
+from daace.density.base import ConditionalDensity, log_sum_exp
+from daace.exceptions import InvalidInput
+from daace.landscape.cost import LARGEST_POWER, Landscape
+from daace.landscape.feasible import FeasibleSet
+from daace.landscape.path import segment_lengths
+from daace.planners.base import one_thread
+from daace.planners.graphs.edges import (
+    EdgeRule,
+    Indices,
+    blocks,
+    evaluate_edges,
+    join,
+    join_start,
+    log_prob_along,
+)
+
+#: Added to weights that were shifted to be at least 0, as in the paper's experiments.
+SHIFT = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ShortestPaths:
+    """The shortest paths from one start to every point of a graph.
+
+    Attributes:
+        distance: sum of the weights on the path to each point, up to a common factor; infinite
+            if there is no path.
+        previous: the point before each one; the number of points stands for the start.
+        joined: number of edges from the start.
+        shifted: whether weights were negative, and all were shifted by the smallest. The shortest
+            path is then not the cheapest, as every edge adds the shift.
+    """
+
+    distance: FloatArray
+    previous: IntArray
+    joined: int
+    shifted: bool
+
+    def route(self, point: int) -> IntArray:
+        """Return the points on the path to one of them, without the start."""
+        route = [int(point)]
+        while self.previous[route[-1]] != len(self.distance):
+            route.append(int(self.previous[route[-1]]))
+        return np.array(route[::-1], dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A symmetric graph on points; every edge is stored once, and queries do not change it.
+
+    Log p along the edges is kept, so that another penalty or scale needs no evaluation of the
+    density; without it (`cache=False`) the density is evaluated again.
+
+    Attributes:
+        points: shape `(points, n)`.
+        log_joint: log p(x, y) of the points, shape `(points, classes)`.
+        rule: which points are joined, and the weight of an edge.
+        indptr: row pointers of the upper half of the adjacency matrix, in CSR format.
+        indices: its column indices: the second point of each edge.
+        radii: distance from each point to its k-th neighbour; infinite without k.
+        log_prob: log p at the quadrature points of each edge, shape `(edges, nodes)`, or None.
+        seconds: building time.
+
+    Example:
+        >>> from daace import GaussianMixture
+        >>> density = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])
+        >>> graph = Graph.build(np.array([[0.0], [1.0], [3.0]]), density)
+        >>> graph.edges, graph.weights(Landscape(density, penalty=0)).round(6).tolist()
+        (3, [1.0, 3.0, 2.0])
+    """
+
+    points: FloatArray
+    log_joint: FloatArray
+    rule: EdgeRule
+    indptr: Indices
+    indices: Indices
+    radii: FloatArray
+    log_prob: FloatArray | None
+    seconds: float
+
+    def __post_init__(self) -> None:
+        for value in self.__dict__.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @classmethod
+    def build(
+        cls,
+        points: FloatArray,
+        density: ConditionalDensity,
+        rule: EdgeRule | None = None,
+        *,
+        cache: bool = True,
+        n_jobs: int = 1,
+    ) -> Graph:
+        """Join the points and evaluate the density along the edges.
+
+        Args:
+            points: in model space, shape `(points, n)`; copied.
+            density: the density; not kept.
+            rule: which points are joined, and the weight of an edge; `EdgeRule()` if None.
+            cache: keep log p along the edges.
+            n_jobs: processes; the graph is the same for any number.
+
+        Raises:
+            InvalidInput: the points do not fit the density.
+        """
+        began = time.perf_counter()
+        chosen = EdgeRule() if rule is None else rule
+        nodes = np.array(points, dtype=np.float64)
+        if not (nodes.ndim == 2 and len(nodes) and np.isfinite(nodes).all()):
+            raise InvalidInput(
+                argument="points",
+                expected="be finite and of shape (points, features), at least one",
+                got=f"shape {nodes.shape}",
+            )
+        with one_thread():
+            log_joint = density.log_joint(nodes)
+        begin, end, radii = join(nodes, chosen)
+        log_prob, quadrature = None, chosen.quadrature
+        if cache and quadrature is not None:
+            log_prob = np.empty((len(begin), len(quadrature)))
+            edges = (begin, end)
+            for part, values in evaluate_edges(
+                density, nodes, log_joint, edges, quadrature, n_jobs=n_jobs
+            ):
+                log_prob[part] = values
+        indptr = np.searchsorted(begin, np.arange(len(nodes) + 1)).astype(np.int32)
+        seconds = time.perf_counter() - began
+        return cls(nodes, log_joint, chosen, indptr, end, radii, log_prob, seconds)
+
+    @property
+    def edges(self) -> int:
+        """Number of edges."""
+        return len(self.indices)
+
+    @property
+    def cache_nbytes(self) -> int:
+        """Bytes of log p along the edges."""
+        return 0 if self.log_prob is None else self.log_prob.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the points, the edges (4 each), their last weights (8 each) and the cache."""
+        arrays = (self.points, self.log_joint, self.indptr, self.indices, self.radii)
+        return sum(array.nbytes for array in arrays) + 8 * self.edges + self.cache_nbytes
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph(kind='{self.rule.kind}', points={len(self.points)}, edges={self.edges}, "
+            f"nbytes={self.nbytes}, cache_nbytes={self.cache_nbytes}, seconds={self.seconds:.3g})"
+        )
+
+    # Weights ----------------------------------------------------------------------------------
+
+    def begins(self) -> Indices:
+        """Return the first point of each edge; `indices` has the second."""
+        return np.repeat(np.arange(len(self.points), dtype=np.int32), np.diff(self.indptr))
+
+    def weights(
+        self, landscape: Landscape, *, unit: float = 1.0, relief: float = 0.0, n_jobs: int = 1
+    ) -> FloatArray:
+        """Return the weight of every edge, in units of `unit ** penalty`; the last ones are cached.
+
+        Args:
+            landscape: over the density that the graph was built on.
+            unit: u is divided by it, so that no power overflows.
+            relief: nats added to log p, up to the level of dense regions.
+            n_jobs: processes, if log p is not cached.
+        """
+        key = (landscape.penalty, landscape.scale, unit, relief)
+        kept = _weights.get(self)
+        if kept is None or kept[0] != key:
+            weights = self._weigh(landscape, unit, relief, n_jobs)
+            weights.flags.writeable = False
+            kept = _weights[self] = (key, weights)
+        return kept[1]
+
+    def _weigh(self, landscape: Landscape, unit: float, relief: float, n_jobs: int) -> FloatArray:
+        begin, end = self.begins(), self.indices
+        weights = self._lengths(self.points)
+        quadrature = self.rule.quadrature
+        if quadrature is None:
+            u = self.rule.pseudo_roughness(weights, *self.points.shape)
+            return weights * landscape.price(u / unit)
+        parts: Iterable[tuple[slice, FloatArray]]
+        if self.log_prob is None:
+            edges, density = (begin, end), landscape.density
+            parts = evaluate_edges(
+                density, self.points, self.log_joint, edges, quadrature, n_jobs=n_jobs
+            )
+        else:
+            parts = ((part, self.log_prob[part]) for part in blocks(self.edges))
+        for part, log_prob in parts:
+            weights[part] *= self.rule.prices(landscape, log_prob, unit, relief)
+        return weights
+
+    def _lengths(self, points: FloatArray) -> FloatArray:
+        """Return the lengths of the edges as if its points were at other places."""
+        begin, end = self.begins(), self.indices
+        parts = [segment_lengths(points[end[p]] - points[begin[p]]) for p in blocks(self.edges)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    # Queries ----------------------------------------------------------------------------------
+
+    def shortest(
+        self,
+        start: FloatArray,
+        landscape: Landscape,
+        feasible: FeasibleSet,
+        *,
+        relief: float = 0.0,
+        n_jobs: int = 1,
+    ) -> ShortestPaths:
+        """Return the shortest paths from a start, joined by the same rule, to all points.
+
+        Dijkstra's algorithm (1959, doi:10.1007/BF01386390). Points must keep the bounds and links,
+        steps the directions, and lengths include the weights of the features.
+
+        Args:
+            start: shape `(n,)`.
+            landscape: over the density that the graph was built on.
+            feasible: what may change.
+            relief: nats added to log p along the edges of the graph, up to the level of dense
+                regions; the edges from the start are not changed.
+            n_jobs: processes, if log p is not cached.
+        """
+        allowed = feasible.allows(self.points)
+        first = join_start(start, self.points, self.radii, self.rule, allowed)
+        if len(first) == 0:
+            nowhere = np.full(len(self.points), np.inf)
+            return ShortestPaths(
+                nowhere, np.full(len(nowhere), -1, dtype=np.intp), 0, shifted=False
+            )
+        with one_thread():
+            joint = landscape.density.log_joint(start[None])
+            unit = self._unit(landscape, joint, start, first)
+            steps = self._first_steps(landscape, start, joint, first, feasible, unit)
+        weights = self.weights(landscape, unit=unit, relief=relief, n_jobs=n_jobs)
+        if feasible.weighted:
+            plain = self._lengths(self.points)
+            weighted = self._lengths(self.points * feasible.weights)
+            weights = weights * np.divide(weighted, plain, out=np.ones_like(plain), where=plain > 0)
+        if not allowed.all():
+            weights = np.where(allowed[self.begins()] & allowed[self.indices], weights, np.inf)
+        lowest = float(min(weights.min(initial=np.inf), steps.min()))
+        if lowest < 0:
+            weights, steps = weights - lowest + SHIFT, steps - lowest + SHIFT
+        matrix, directed = self._matrix(weights, steps, first, feasible)
+        distance, previous = dijkstra(
+            matrix, directed=directed, indices=len(self.points), return_predecessors=True
+        )
+        return ShortestPaths(distance[:-1], previous[:-1], len(first), lowest < 0)
+
+    def _unit(
+        self, landscape: Landscape, joint: FloatArray, start: FloatArray, first: Indices
+    ) -> float:
+        """Return the unit of roughness: 1, unless a power of the largest one would overflow."""
+        if self.rule.quadrature is None:
+            lengths = segment_lengths(self.points[first] - start)
+            u = self.rule.pseudo_roughness(lengths, *self.points.shape)
+        else:
+            u = landscape.roughness(log_sum_exp(np.concatenate([self.log_joint, joint])))
+        roughest = float(np.abs(u).max())
+        return roughest if landscape.penalty * np.log(max(roughest, 1)) > LARGEST_POWER else 1.0
+
+    def _first_steps(
+        self,
+        landscape: Landscape,
+        start: FloatArray,
+        joint: FloatArray,
+        first: Indices,
+        feasible: FeasibleSet,
+        unit: float,
+    ) -> FloatArray:
+        """Return the weights of the edges from the start, by the rule of all others."""
+        ends = self.points[first]
+        lengths = segment_lengths((ends - start) * feasible.weights)
+        quadrature = self.rule.quadrature
+        if quadrature is None:
+            u = self.rule.pseudo_roughness(segment_lengths(ends - start), *self.points.shape)
+            return lengths * landscape.price(u / unit)
+        begins = np.repeat(start[None], len(first), axis=0)
+        joints = (np.repeat(joint, len(first), axis=0), self.log_joint[first])
+        log_prob = log_prob_along(landscape.density, begins, ends, joints, quadrature)
+        return lengths * self.rule.prices(landscape, log_prob, unit)
+
+    def _matrix(
+        self, weights: FloatArray, steps: FloatArray, first: Indices, feasible: FeasibleSet
+    ) -> tuple[csr_array, bool]:
+        """Return the graph with the start as its last point, and whether its edges are directed."""
+        size, held = len(self.points) + 1, np.flatnonzero(feasible.direction)
+        if len(held) == 0:
+            indptr = np.append(self.indptr, self.edges + len(first))
+            indices = np.concatenate([self.indices, first])
+            data = np.concatenate([weights, steps])
+            return csr_array((data, indices, indptr), shape=(size, size)), False
+        begin, end, origin = self.begins(), self.indices, np.full(len(first), size - 1)
+        ordered = self.points[:, held] * feasible.direction[held]
+        rise: FloatArray = ordered[end] - ordered[begin]
+        there: BoolArray = np.all(rise >= 0, axis=1)
+        back: BoolArray = np.all(rise <= 0, axis=1)
+        data = np.concatenate([weights[there], weights[back], steps])
+        begins = np.concatenate([begin[there], end[back], origin])
+        ends = np.concatenate([end[there], begin[back], first])
+        return csr_array((data, (begins, ends)), shape=(size, size)), True
+
+
+_weights: WeakKeyDictionary[Graph, tuple[object, FloatArray]] = WeakKeyDictionary()

@@ -1,0 +1,116 @@
+"""Plans with integer features: values near the best path are tried, the other features follow."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.landscape.feasible import project_paths
+from daace.landscape.path import straight_paths
+from daace.landscape.problem import Problem
+from daace.planners.base import Clock, Plan
+from daace.planners.descent import PathDescent, keep_directions, restore_end, roughness_unit
+from daace.planners.rules.relaxation import without_discrete_rules
+from daace.planners.seeding import find_goal_points
+
+#: Integers of the end that are tried rounded both up and down.
+BOTH_WAYS = 5
+
+#: Draws with integers that are tried as ends.
+DRAWS = 8
+
+#: Rounds in which the integers of the best path change by one.
+ROUNDS = 4
+
+
+def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
+    """Return the cheapest path with integers found near a plan, or None if none meets the goal.
+
+    Args:
+        problem: with the rule on integers.
+        plan: of the problem without it.
+        clock: counts evaluations and limits the time.
+    """
+    grid = problem.feasible.grid
+    descent = PathDescent.over(without_discrete_rules(problem), tolerance=1e-4, clock=clock)
+    tried = _round_path(problem, plan.waypoints)
+    draws = find_goal_points(problem).inside[:DRAWS]
+    draws = draws[problem.feasible.allows(draws)]
+    lines = straight_paths(problem.x, draws, len(plan.waypoints) - 2)
+    lines[:, 1:-1] = grid.round(lines[:, 1:-1])
+    best: FloatArray | None = None
+    candidates = np.concatenate([tried, lines])
+    for _ in range(ROUNDS):
+        cheapest = _move_others(problem, candidates, descent)
+        if cheapest is None or (
+            best is not None and not problem.path_cost(cheapest) < problem.path_cost(best)
+        ):
+            break
+        best = cheapest
+        candidates = _neighbours(problem, best)
+        if clock.expired or len(candidates) == 0:
+            break
+    return best
+
+
+def _round_path(problem: Problem, path: FloatArray) -> FloatArray:
+    """Return roundings of a path; up and down for the least certain numbers of its end."""
+    grid, feasible = problem.feasible.grid, problem.feasible
+    counts = grid.counts(path)
+    unsure = np.abs(counts[-1] - np.rint(counts[-1]))
+    both = np.argsort(-unsure, kind="stable")[:BOTH_WAYS]
+    both = both[unsure[both] > 1e-6]
+    found = []
+    for roundings in product((np.floor, np.ceil), repeat=len(both)):
+        numbers = np.rint(counts)
+        for j, rounding in zip(both, roundings, strict=True):
+            numbers[-1, j] = rounding(counts[-1, j])
+        rounded = grid.at(path, numbers)
+        rounded[0] = path[0]
+        rounded[1:] = np.clip(rounded[1:], feasible.lower, feasible.upper)
+        found.append(keep_directions(rounded, feasible.direction))
+    return np.stack(found)
+
+
+def _neighbours(problem: Problem, path: FloatArray) -> FloatArray:
+    """Return the paths in which one integer of one waypoint is larger or smaller by one."""
+    grid, feasible = problem.feasible.grid, problem.feasible
+    found = []
+    for k in range(1, len(path)):
+        counts = np.rint(grid.counts(path[k]))
+        for j in range(len(grid)):
+            for change in (-1, 1):
+                moved = counts.copy()
+                moved[j] += change
+                other = path.copy()
+                other[k] = grid.at(path[k], moved)
+                inside = (other[k] >= feasible.lower) & (other[k] <= feasible.upper)
+                if inside.all() and (np.diff(other, axis=0) * feasible.direction >= 0).all():
+                    found.append(other)
+    return np.stack(found) if found else np.empty((0, *path.shape))
+
+
+def _move_others(problem: Problem, paths: FloatArray, descent: PathDescent) -> FloatArray | None:
+    """Move all features that need not be integers downhill; return the cheapest path."""
+    if len(paths) == 0:
+        return None
+    feasible, whole = problem.feasible, problem.feasible.grid.features
+    sides = (feasible.lower, feasible.upper)
+    lower, upper = (np.broadcast_to(side, paths[:, 1:].shape).copy() for side in sides)
+    lower[..., whole] = upper[..., whole] = paths[:, 1:, whole]
+    # A link may tie the others to the integers.
+    others = project_paths(paths[:, 1:], lower, upper, feasible.direction, feasible.slabs)
+    paths = np.concatenate([paths[:, :1], others], axis=1)
+    unit = np.repeat(roughness_unit(problem, problem.x[None]), len(paths))
+    result = descent.minimize(
+        paths, nodes=int(descent.nodes(paths).max()), lower=lower, upper=upper, unit=unit
+    )
+    arrived = []
+    for Z, low, high in zip(result.Z, lower[:, -1], upper[:, -1], strict=True):
+        path = np.concatenate([problem.x[None], Z])
+        path = restore_end(problem, path, descent.metric, bounds=(low, high))
+        if feasible.allows(path[1:]).all() and problem.met_by(path[-1]):
+            arrived.append(path)
+    return min(arrived, key=problem.path_cost) if arrived else None

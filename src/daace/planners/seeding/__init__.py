@@ -1,0 +1,19 @@
+"""Seeding: where a search begins.
+
+`goal_points` finds points that meet the goal among draws of the density, and `climbing` climbs to
+the goal if no draw meets it. `route_seeds` finds routes around barriers over a roadmap of draws.
+`path_seeds` makes the first candidates of a search from both, and candidates with more vertices
+from those before.
+"""
+
+from daace.planners.seeding.goal_points import can_be_met, find_goal_points
+from daace.planners.seeding.path_seeds import PathSeeds, may_have_barriers
+from daace.planners.seeding.route_seeds import find_route_seeds
+
+__all__ = [
+    "PathSeeds",
+    "can_be_met",
+    "find_goal_points",
+    "find_route_seeds",
+    "may_have_barriers",
+]

@@ -1,0 +1,199 @@
+"""Climb to a goal that no draw of the density meets, or as close to it as possible.
+
+Draws that are moved into tight constraints (a fixed feature of a correlated table) become
+implausible, so that none of them meets the goal although it can be met. Here the slacks of the goal
+themselves are maximised within the constraints, by scipy's L-BFGS-B and SLSQP.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize
+
+from daace._typing import FloatArray
+from daace.landscape.goal import GoalRegion
+from daace.landscape.problem import Problem
+from daace.planners.descent import LinearOdds
+
+#: Slack that counts as strictly inside, in nats: enough that rounding cannot undo it.
+INSIDE = 1e-4
+
+#: Climbs with a linear model of a classifier before it is evaluated at every step.
+ROUNDS = 5
+
+#: Classifier and model agree if their log-odds differ by less than this.
+AGREES = 1e-3
+
+#: Slack at which a climb ends early, in nats: only that the goal can be met matters.
+WELL_INSIDE = 0.1
+
+
+#: From a point to its two slacks, shape `(2,)`, and their gradients, shape `(2, n)`.
+Slacks = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+#: From a problem, a point and its slacks to the top of a climb.
+Ascent = Callable[[Problem, FloatArray, Slacks], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class ClimbResult:
+    """Where a climb towards a goal ended.
+
+    Attributes:
+        inside: points that meet the goal, shape `(points, n)`.
+        log_prob: largest slack of log p among points that meet the posterior threshold, in nats;
+            infinite if the goal is met.
+        posterior: largest slack of the log posterior among points that meet the log p threshold.
+    """
+
+    inside: FloatArray
+    log_prob: float
+    posterior: float
+
+
+def climb_to_goal(problem: Problem, points: FloatArray) -> ClimbResult:
+    """Climb to the goal from some points that miss it.
+
+    First a smooth minimum of the two slacks is maximised (L-BFGS-B; SLSQP with links). If it stays
+    negative, each slack is maximised with the other as a constraint (SLSQP), which tells by how
+    much one threshold alone would have to be relaxed.
+
+    Args:
+        problem: start, goal, constraints; its posterior must be differentiable.
+        points: inside the constraints, shape `(points, n)`.
+    """
+    tops, smaller = climb(problem, points)
+    if (smaller > INSIDE).any():
+        return ClimbResult(tops[smaller > INSIDE], np.inf, np.inf)
+    best = tops[np.argmax(smaller)]
+    ascents = (partial(_climb_one, which=which) for which in (0, 1))
+    ends = np.stack([_climb_with_model(problem, best, ascend) for ascend in ascents])
+    slack = problem.region.slack(ends)
+    inside = ends[slack.min(axis=1) > 0]
+    reached = [slack[k, k] if slack[k, 1 - k] >= 0 else -np.inf for k in (0, 1)]
+    return ClimbResult(inside, float(reached[0]), float(reached[1]))
+
+
+def climb(problem: Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return where points climb to, and the smaller of the two slacks there."""
+    tops = np.stack([_climb_with_model(problem, point, _climb_smaller) for point in points])
+    return tops, problem.region.slack(tops).min(axis=1)
+
+
+def _climb_with_model(problem: Problem, point: FloatArray, ascend: Ascent) -> FloatArray:
+    """Climb with a linear model of a classifier, and again if the two disagree at the top.
+
+    So the classifier is evaluated once per climb and not at every step, unless they still disagree
+    after `ROUNDS` climbs.
+    """
+    region = problem.region
+    if region.smooth_posterior is None:
+        return ascend(problem, point, _slacks_of(region))
+    for _ in range(ROUNDS):
+        slack, slopes = region.odds_slack_and_gradient(point[None])
+        model = LinearOdds(point[None], slack, slopes)
+        top = ascend(problem, point, _slacks_of(region, model))
+        expected = model.at(top[None], np.array([0]))[0]
+        if np.abs(region.odds_slack(top[None]) - expected)[0] <= AGREES:
+            return top
+        point = top
+    return ascend(problem, point, _slacks_of(region))
+
+
+def _slacks_of(region: GoalRegion, model: LinearOdds | None = None) -> Slacks:
+    """Return a function to slacks and gradients, by a model of the classifier if one is given."""
+
+    def slacks(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        odds = None if model is None else model.at(x[None], np.array([0]))
+        slack, gradients = region.slack_and_pullback(x[None], odds)
+        return slack[0], gradients()[0]
+
+    return slacks
+
+
+def _climb_smaller(problem: Problem, point: FloatArray, slacks: Slacks) -> FloatArray:
+    """Maximise `-log(exp(-a) + exp(-b))` of the two slacks a and b, until both are positive."""
+    feasible = problem.feasible
+    arrived: list[FloatArray] = []
+
+    def loss(x: FloatArray) -> tuple[float, FloatArray]:
+        slack, gradients = slacks(x)
+        if slack.min() >= WELL_INSIDE and feasible.allows(x[None])[0]:
+            arrived.append(x.copy())
+            raise _Arrived
+        top = float((-slack).max())
+        shares = np.exp(-slack - top)
+        value = top + float(np.log(shares.sum()))
+        return value, -(shares / shares.sum()) @ gradients
+
+    bounds = np.column_stack([feasible.lower, feasible.upper])
+    links = _links(problem)
+    try:
+        result = minimize(
+            loss,
+            point,
+            jac=True,
+            method="SLSQP" if links else "L-BFGS-B",
+            bounds=bounds,
+            constraints=links,
+            options={"maxiter": 300},
+        )
+    except _Arrived:
+        return arrived[0]
+    top: FloatArray = feasible.nearest(result.x[None])[0]
+    return top
+
+
+class _Arrived(Exception):
+    """Ends a climb early."""
+
+
+def _climb_one(problem: Problem, point: FloatArray, slacks: Slacks, which: int) -> FloatArray:
+    """Maximise one slack while the other is not negative."""
+    feasible = problem.feasible
+
+    def value(x: FloatArray) -> tuple[float, FloatArray]:
+        slack, gradients = slacks(x)
+        return -float(slack[which]), -gradients[which]
+
+    constraint = {
+        "type": "ineq",
+        "fun": lambda x: slacks(x)[0][1 - which] - INSIDE,
+        "jac": lambda x: slacks(x)[1][1 - which],
+    }
+    bounds = np.column_stack([feasible.lower, feasible.upper])
+    with warnings.catch_warnings():  # steps that leave the bounds by rounding are clipped below
+        warnings.simplefilter("ignore", RuntimeWarning)
+        result = minimize(
+            value,
+            point,
+            jac=True,
+            method="SLSQP",
+            bounds=bounds,
+            constraints=[constraint, *_links(problem)],
+        )
+    top: FloatArray = feasible.nearest(result.x[None])[0]
+    return top
+
+
+def _links(problem: Problem) -> list[dict[str, object]]:
+    """Return the links between features as constraints for scipy."""
+    slabs = problem.feasible.slabs
+    found: list[dict[str, object]] = []
+    for row, low, high in zip(slabs.A, slabs.low, slabs.high, strict=True):
+        sides = [("eq", row, low)] if low == high else [("ineq", row, low), ("ineq", -row, -high)]
+        for kind, a, bound in sides:
+            if np.isfinite(bound):
+                found.append(
+                    {
+                        "type": kind,
+                        "fun": lambda x, a=a, bound=bound: a @ x - bound,
+                        "jac": lambda x, a=a: a,
+                    }
+                )
+    return found

@@ -1,0 +1,126 @@
+"""Points that meet the goal, near the start: found among draws of the density, or climbed to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import FloatArray
+from daace.landscape.problem import Problem
+from daace.planners.base import best_slacks
+from daace.planners.seeding.climbing import INSIDE, climb, climb_to_goal
+
+#: Goal points per query: cost is at least length, so the nearest are the best candidates. More are
+#: used where there may be barriers, as a farther one may have a cheaper path.
+NEAREST, NEAREST_BEHIND_BARRIERS = 100, 200
+
+#: Draws from which to climb to a goal that none of them meets.
+CLIMBS = 4
+
+#: The same if only whether the goal can be met matters.
+FEW_CLIMBS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class GoalPoints:
+    """Draws of the target class, moved into the feasible set, or points climbed to from them.
+
+    Attributes:
+        inside: points that meet the goal, the nearest to the start first, shape `(points, n)`; if
+            the landscape rewards detours, also some that are farther away.
+        nearly: the draws that miss the goal least.
+        reachable: largest slack of log p among draws that meet the posterior threshold, and
+            largest slack of the log posterior among draws that meet the log p threshold; -inf if
+            there are none.
+    """
+
+    inside: FloatArray
+    nearly: FloatArray
+    reachable: tuple[float, float]
+
+
+def find_goal_points(
+    problem: Problem, *, nearest: int = NEAREST, beyond: FloatArray | None = None
+) -> GoalPoints:
+    """Return goal points among 4,000 draws of the target class, which are made once per density.
+
+    If no draw meets the goal, points are climbed to.
+
+    Args:
+        problem: start, goal and constraints.
+        nearest: largest number of points.
+        beyond: goal points of another start; those that the constraints allow are used instead of
+            climbing.
+    """
+    pool = problem.landscape.density.pool(problem.goal.target)
+    feasible = problem.feasible
+    X = feasible.nearest(pool.X)
+    untouched = (X == pool.X).all(axis=1)
+    slack = problem.region.slack_of(pool.log_joint, pool.X)
+    good = untouched & (slack > 0).all(axis=1)
+    if good.sum() < nearest and not untouched.all():
+        # The rules cut into the goal: evaluate the clipped draws themselves.
+        slack[~untouched] = problem.region.slack(X[~untouched])
+        good = (slack > 0).all(axis=1)
+    offsets = (X - problem.x) * feasible.weights
+    distance = np.einsum("rn,rn->r", offsets, offsets)
+    inside = np.flatnonzero(good)
+    inside = inside[np.argsort(distance[inside], kind="stable")]
+    chosen = np.arange(min(nearest, len(inside)))
+    if problem.landscape.rewards_detours and len(inside) > nearest:
+        # The cheapest may be far: add as many at all distances.
+        spread = np.linspace(nearest, len(inside) - 1, nearest).astype(np.intp)
+        chosen = np.unique(np.append(chosen, spread))
+    inside = inside[chosen]
+    shortfall = np.maximum(-slack, 0.0).sum(axis=1)
+    nearly = np.argsort(shortfall, kind="stable")[:nearest]
+    reachable = best_slacks(slack)
+    if len(inside) or not problem.region.differentiable:
+        return GoalPoints(X[inside], X[nearly], reachable)
+    if beyond is not None and feasible.allows(beyond).any():
+        return GoalPoints(beyond[feasible.allows(beyond)], X[nearly], reachable)
+    climbed = climb_to_goal(problem, X[nearly[:CLIMBS]])
+    reachable = (max(reachable[0], climbed.log_prob), max(reachable[1], climbed.posterior))
+    return GoalPoints(climbed.inside, X[nearly], reachable)
+
+
+def can_be_met(problem: Problem) -> bool:
+    """Whether a draw of the target class meets the goal, or a point that is climbed to from one."""
+    X = problem.feasible.nearest(problem.landscape.density.pool(problem.goal.target).X)
+    shortfall = np.maximum(-problem.region.slack(X), 0.0).sum(axis=1)
+    if (shortfall == 0).any() or not problem.region.differentiable:
+        return bool((shortfall == 0).any())
+    nearly = np.argsort(shortfall, kind="stable")[:FEW_CLIMBS]
+    return any(climb(problem, X[[k]])[1][0] > INSIDE for k in nearly)
+
+
+def pull_to_edge(
+    problem: Problem, points: FloatArray, *, origin: FloatArray | None = None, halvings: int = 10
+) -> FloatArray:
+    """Move goal points along straight lines towards the start, up to the edge of the goal.
+
+    Bisection keeps the end that is inside, so every result meets the goal. A classifier is
+    evaluated at several points of each line at once, as a call costs more than a row.
+
+    Args:
+        problem: the problem.
+        points: inside the goal, shape `(points, n)`.
+        origin: where the lines begin, shape `(n,)` or `(points, n)`; the start if None.
+        halvings: number of bisections.
+    """
+    begin = problem.x if origin is None else origin
+    outside = np.zeros(len(points))
+    inside = np.ones(len(points))
+    at_once = 1 if problem.posterior is None else 2
+    parts = 2**at_once
+    for _ in range(-(-halvings // at_once)):
+        width = (inside - outside) / parts
+        marks = outside + np.arange(1, parts)[:, None] * width  # `(marks, points)`
+        trial = begin + marks[..., None] * (points - begin)
+        slack = problem.region.slack(trial.reshape(-1, points.shape[1]))
+        good = (slack > 0).all(axis=1).reshape(marks.shape)
+        first = np.where(good.any(axis=0), good.argmax(axis=0), parts - 1)
+        ends = np.concatenate([outside[None], marks, inside[None]])
+        outside, inside = np.take_along_axis(ends, first + np.array([[0], [1]]), axis=0)
+    return begin + inside[:, None] * (points - begin)
