@@ -18,6 +18,7 @@ from daace.explain.answers.answer import ALONG
 from daace.explain.answers.provenance import Provenance
 from daace.explain.answers.relaxation import relaxed_thresholds
 from daace.explain.answers.remarks import find_denial, find_oddities
+from daace.explain.asking.merging import merge_steps
 from daace.explain.asking.query import Query
 from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import Solved, share_out, solve
@@ -124,14 +125,16 @@ def explain_solved(
 ) -> Explanation:
     """Put a plan into the user's units, with where it comes from and remarks on it.
 
+    Steps that nobody could notice are merged.
+
     Args:
         query: what was asked.
         solved: the problem of a row, and its plan.
         row: its position.
         planner: made the plan; that of the query when left out.
     """
-    settings, problem, plan = query.settings, solved.problem, solved.plan
-    density = settings.density
+    settings, problem = query.settings, solved.problem
+    density, plan = settings.density, merge_steps(problem, solved.plan)
     path = problem.to_user(plan.waypoints)
     log_prob, shares = judge_path(problem, plan, path)
     draws, index = density.draws_, problem.region.index

@@ -137,7 +137,7 @@ class Explainer(ModelReview):
             return replace(best, notes=(*best.notes, *find_reasons(solved.problem)))
         if alternatives == 0:
             return best
-        return with_alternatives(query, solved, best, int(alternatives))
+        return with_alternatives(query, solved.problem, best, int(alternatives))
 
     def tradeoff(
         self,
@@ -203,7 +203,7 @@ class Explainer(ModelReview):
         settings = self._settings(seed=seed)
         search = NSGA2() if planner is None else planner
         if not isinstance(search, NSGA2):
-            kind = type(planner).__name__
+            kind = type(search).__name__
             raise InvalidInput(argument="planner", expected="be an NSGA2", got=kind)
         query = Query.of(settings, read_row(self.density, row), target, strict=True)
         return search_front(query, search, vertices=vertices)

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 from daace.exceptions import InvalidInput
-from daace.explain.asking.merging import merge_steps
 from daace.explain.asking.query import Query
 from daace.landscape.problem import Problem
 from daace.notes import Note
@@ -89,24 +88,20 @@ def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solv
         plans = [replace(plan, judged=said) for plan, said in zip(plans, judged, strict=True)]
         if stopped is not None:
             plans = [_stopped(plan, stopped, reason) for plan in plans]
-    return {
-        row: Solved(problem, merge_steps(problem, plan))
-        for (row, problem), plan in zip(problems.items(), plans, strict=True)
-    }
+    pairs = zip(problems.items(), plans, strict=True)
+    return {row: Solved(problem, plan) for (row, problem), plan in pairs}
 
 
 def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:
     """Return the plan of another search for a row's problem, as `solve_row` would return it.
 
-    Steps that nobody could notice are merged, and what the classifier says of the waypoints is
-    part of the plan.
+    What the classifier says of the waypoints is part of the plan.
 
     Args:
         query: what was asked about one row.
         problem: its problem.
         plan: a path for it.
     """
-    plan = merge_steps(problem, plan)
     posterior: Any = problem.posterior
     if plan.judged is None and posterior is not None and query.start_logs is not None:
         path = problem.to_user(plan.waypoints)

@@ -37,21 +37,22 @@ DEEPER = (0.5, 1.0)
 ROUNDS = 2
 
 
-def with_alternatives(query: Query, solved: Solved, best: Explanation, count: int) -> Explanation:
+def with_alternatives(query: Query, problem: Any, best: Explanation, count: int) -> Explanation:
     """Return an answer with other answers to the same question.
 
     Args:
         query: what was asked about one row.
-        solved: its problem, and the plan of the best answer.
-        best: that answer.
+        problem: that of the row.
+        best: the best answer.
         count: alternatives wanted.
     """
-    problem: Any = solved.problem
+    if best.plan is None:
+        return best
     if problem.posterior is not None:
         problem.posterior.begin(count)
     others = find_alternatives(
         problem,
-        solved.plan,
+        best.plan,
         planner=query.settings.search,
         count=count,
         rng=np.random.default_rng(query.settings.seed),

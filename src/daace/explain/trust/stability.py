@@ -14,6 +14,7 @@ from daace.data.table import Table
 from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import Answer
+from daace.explain.asking.merging import merge_steps
 from daace.explain.asking.query import Query
 from daace.explain.asking.rows import Rows
 from daace.explain.asking.settings import Settings
@@ -144,7 +145,7 @@ def resample(table: Table, fewest: int, *, rng: np.random.Generator) -> Table:
 
 def _compare(e: Answer, again: Solved) -> tuple[bool, float, float]:
     """Return whether a path was found again, its cost, and how far its end is from the old one."""
-    plan = again.plan
+    plan = merge_steps(again.problem, again.plan)
     if not plan.found:
         return False, plan.cost, np.nan
     away = (again.problem.to_user(plan.waypoints)[-1] - e.path.iloc[-1].to_numpy()) / e.sd
