@@ -20,7 +20,7 @@ from daace._files import (
     write_atomically,
 )
 from daace.data.files import read_frame
-from daace.density.settings import read_settings
+from daace.density.tuning.settings import read_settings
 from daace.exceptions import DaaceError, InvalidInput, MissingFile
 
 

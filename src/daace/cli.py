@@ -20,10 +20,10 @@ import typer
 
 from daace._files import check_writable, replacing, write_atomically
 from daace._signals import TERMINATED, terminable
-from daace.data.table import did_you_mean, quote
+from daace._wording import did_you_mean, quote
+from daace.density.registry import density_class, learned_kinds
 from daace.eqi.cli import app as eqi_app
 from daace.exceptions import DaaceError, InvalidInput
-from daace.explain.registry import available, density_class
 from daace.explain.shell import one_line, sentence, with_options
 from daace.study.cli import app as study_app
 
@@ -140,7 +140,7 @@ def fit(
     target: Annotated[str, typer.Option(help="Column that holds the class.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
     density: Annotated[
-        str, typer.Option(help=f"How to learn: one of {quote(available())}.")
+        str, typer.Option(help=f"How to learn: one of {quote(learned_kinds())}.")
     ] = "linear-gaussian",
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
     keep: Annotated[
@@ -167,8 +167,8 @@ def fit(
     from daace.explain.fitting import fit as learn
     from daace.explain.held_out import check_fit
 
-    if density not in available():
-        raise InvalidInput(f"'--density' must be one of {quote(available())}. Got '{density}'.")
+    if density not in learned_kinds():
+        raise InvalidInput(f"'--density' must be one of {quote(learned_kinds())}. Got '{density}'.")
     if density_class(density).holds_rows and not include_rows:
         raise InvalidInput(
             f"A model file of density '{density}' holds the training rows: "
@@ -227,8 +227,8 @@ def tune(
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds, trainings and search.")] = 0,
 ) -> None:
     """Search for the settings with which a realnvp describes a table best."""
-    from daace.density.settings import write_settings
-    from daace.density.tune import tune_realnvp
+    from daace.density.tuning.settings import write_settings
+    from daace.density.tuning.tune import tune_realnvp
 
     _check_file("--output", output, data)
     if storage is not None:
@@ -500,8 +500,8 @@ def _read_table(
     data: Path, target: str, drop: Sequence[str] | None, keep: Sequence[str] | None
 ) -> Table:
     """Read a table to learn from, and say which columns are no features."""
-    from daace.data.columns import likely_ids
     from daace.data.files import read_frame
+    from daace.data.left_out import likely_ids
     from daace.data.table import Table
 
     frame = read_frame(data)
@@ -541,7 +541,7 @@ def _bounds(option: str, given: Sequence[str] | None) -> dict[str, float]:
 
 def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> ConditionalDensity:
     """Return a density with the settings of a file, if there is one, and those given one by one."""
-    from daace.density.settings import read_settings
+    from daace.density.tuning.settings import read_settings
 
     density = density_class(kind)() if settings is None else read_settings(settings)
     for change in changes:

@@ -11,8 +11,10 @@ class DaaceError(Exception):
     """Base of every error that this package raises on purpose."""
 
 
-def _quoted(argument: str) -> str:
-    return f"'{argument}'"
+def quoted(argument: str) -> str:
+    """Return the name of an argument in quotes, a phrase such as "The row" as it is."""
+    phrase = " " in argument or argument.startswith("'")
+    return argument if phrase else f"'{argument}'"
 
 
 class InvalidInput(DaaceError, ValueError):
@@ -23,7 +25,7 @@ class InvalidInput(DaaceError, ValueError):
 
     Args:
         message: the whole sentence, for errors that do not fit these parts.
-        argument: name of the argument.
+        argument: name of the argument; or what the sentence is about, such as "The row".
         expected: what it must be or do, after "must".
         got: what came instead.
         remedy: what to do about it.
@@ -58,7 +60,7 @@ class InvalidInput(DaaceError, ValueError):
         self.place = ""
 
     def __str__(self) -> str:
-        return self.wording(_quoted)
+        return self.wording(quoted)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

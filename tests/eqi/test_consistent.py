@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from daace.data.table import Standardizer
+from daace.data.standardizer import Standardizer
 from daace.density.mixture import GaussianMixture
 from daace.eqi.consistent import SlicedDensity, consistent_slice, first_axis
 from daace.eqi.data import INDICES, Counties

@@ -8,19 +8,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from daace._checks import check_integer, check_number
-from daace._typing import FloatArray, Labels
+from daace._typing import FloatArray, Labels, Pullback
 from daace.data.table import Table
-from daace.density.base import (
-    FARTHEST,
-    ConditionalDensity,
-    Pullback,
-    all_or_nothing,
-    draw_classes,
-)
+from daace.density.base import ConditionalDensity
+from daace.density.draws import draw_classes
+from daace.density.soundness import FARTHEST
 from daace.density.splits import split_for_check
+from daace.density.transaction import all_or_nothing
 from daace.exceptions import InvalidInput
 
-#: Kernels evaluated at once: 4 MB stay in the cache levels that matter.
+#: Kernels evaluated at once: 4 MB stay in the cache.
 BLOCK = 500_000
 
 #: exp(-37) is 8e-17: ten thousand such kernels change the twelfth digit of one of size 1.
@@ -31,12 +28,19 @@ class KernelDensity(ConditionalDensity):
     """p(x, y=k) = prior_k * mean over the rows r of class k of N(x; r, h^2 I).
 
     Evaluated exactly, in log space, block by block; the gradient comes from the same pass:
-    `d log p / dx = (sum_r w_r r - x) / h^2` with the kernels' shares w.
+    `d log p / dx = (sum_r w_r r - x) / h^2` with w the kernels divided by their sum. The
+    bandwidth that maximises the cross-validated likelihood was proposed by Habbema, Hermans and
+    van den Broek 1974 and by Duin 1976 (doi:10.1109/TC.1976.1674577).
 
     Args:
         bandwidth: h in standard deviations, or 'cv' for the best of 10 log-spaced values in
             0.1..1 by 10-fold cross-validated log-likelihood.
-        max_rows_per_class: a random subset is kept of larger classes.
+        max_rows_per_class: larger classes keep a random subset of this many rows.
+
+    Attributes:
+        rows_: the rows of each class, in model space.
+        log_prior_: log p(y).
+        bandwidth_: h, as given or chosen.
 
     Example:
         >>> from daace.data.catalog import load_table
@@ -56,7 +60,9 @@ class KernelDensity(ConditionalDensity):
                 check_number("bandwidth", bandwidth, above=0)
             except InvalidInput:
                 raise InvalidInput(
-                    f"'bandwidth' must be a positive number or 'cv'. Got {bandwidth!r}."
+                    argument="bandwidth",
+                    expected="be a positive number or 'cv'",
+                    got=repr(bandwidth),
                 ) from None
         check_integer("max_rows_per_class", max_rows_per_class, at_least=2)
         self.bandwidth = bandwidth
@@ -64,7 +70,14 @@ class KernelDensity(ConditionalDensity):
 
     @all_or_nothing
     def fit(self, table: Table) -> Self:
-        """Keep the rows, standardised, and choose the bandwidth."""
+        """Keep the rows, standardised, and choose the bandwidth.
+
+        Args:
+            table: rows with their class.
+
+        Raises:
+            InvalidInput: a class has fewer than 2 rows.
+        """
         X, y = self._learn_names(table)
         rng = np.random.default_rng(0)
         counts = np.bincount(y, minlength=len(self.classes_))
@@ -114,10 +127,10 @@ class KernelDensity(ConditionalDensity):
         return log_joint, pullback
 
     def _evaluate(self, X: FloatArray, means: list[FloatArray] | None) -> FloatArray:
-        """Return log p(x, y); append the kernel-weighted mean row by class, if they are wanted.
+        """Return log p(x, y); append the kernel-weighted mean of the rows of each class to `means`.
 
-        That is all a gradient needs. One product gives `-|x - r|^2 / 2h^2`, another the sums of
-        the rows that the kernels weigh.
+        A gradient needs nothing else. One product gives `-|x - r|^2 / 2h^2`, another the weighted
+        sums of the rows.
         """
         m, n = X.shape
         log_joint = np.empty((m, len(self.rows_)))
@@ -184,10 +197,10 @@ class KernelDensity(ConditionalDensity):
 
 
 def exp_where_it_counts(exponent: FloatArray) -> FloatArray:
-    """Exponentiate in place; kernels that vanish beside the largest, 1, become 0.
+    """Exponentiate in place; kernels that are negligible beside the largest, 1, become 0.
 
-    Most kernels are far away. Computing them costs 2 to 15 times more than skipping them (most
-    where they underflow to denormal numbers), and rounding discards the result.
+    Most kernels are far away. Computing them takes 2 to 15 times as long as skipping them (most
+    if they underflow to subnormal numbers), and rounding discards the result.
     """
     flat = exponent.reshape(-1)
     near = np.flatnonzero(flat > NEGLIGIBLE)
@@ -204,11 +217,11 @@ def best_bandwidth(
 ) -> float:
     """Return the bandwidth with the highest cross-validated log p(x | y).
 
-    One matrix of distances per class and fold serves all candidates.
+    One matrix of distances per class and fold is used for all candidates.
 
     Args:
         rows: model-space rows of each class.
-        folds: number of folds, by row order after a fixed shuffle.
+        folds: number of folds, assigned by a fixed shuffle.
         candidates: 10 log-spaced values in 0.1..1 when left out.
     """
     grid = np.logspace(-1, 0, 10) if candidates is None else candidates

@@ -9,7 +9,7 @@ import typer
 
 from daace._files import check_writable, write_atomically
 from daace._progress import Bar
-from daace.data.export import csv_text
+from daace.data.files import csv_text
 from daace.exceptions import InvalidInput
 
 app = typer.Typer(

@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray
+from daace._wording import quote
+from daace.data.frames import numeric_matrix
 from daace.data.preprocess import preprocess
-from daace.data.table import Table, numeric_matrix, quote
+from daace.data.table import Table
 from daace.eqi.formula import Formulas, learn_formulas
 from daace.exceptions import InvalidInput
 

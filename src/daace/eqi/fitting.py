@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from daace._files import write_atomically
+from daace._json import dump_json, load_json
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
@@ -25,7 +26,6 @@ from daace.eqi.model import (
 )
 from daace.eqi.policy import MIN_POSTERIOR, Advisor
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json, load_json
 from daace.explain.explainer import Explainer
 from daace.explain.model_file import load
 

@@ -11,7 +11,8 @@ import pandas as pd
 from daace._progress import Bar
 from daace._typing import FloatArray
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, log_posterior
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.realnvp import RealNVP
 from daace.eqi.data import INDICES, TARGET, Counties

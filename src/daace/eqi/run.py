@@ -13,8 +13,8 @@ import numpy as np
 
 from daace._progress import Bar
 from daace._typing import IntArray
+from daace._wording import quote
 from daace._workers import Workers
-from daace.data.table import quote
 from daace.eqi.data import Counties
 from daace.eqi.measures import measure
 from daace.eqi.model import HELD_OUT, SPLIT_SEED

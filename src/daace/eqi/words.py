@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daace._json import dump_json
 from daace.density.base import ConditionalDensity
 from daace.eqi.data import CATEGORIES, DOMAINS, RUCC, Counties
 from daace.eqi.policy import (
@@ -18,7 +19,6 @@ from daace.eqi.policy import (
     recomputed_indices,
     transformed_path,
 )
-from daace.explain.encoding import dump_json
 
 #: Smaller changes, in standard deviations of a variable over the counties, are only counted.
 SMALL = 0.1

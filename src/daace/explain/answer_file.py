@@ -8,10 +8,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from daace.data.export import csv_text
-from daace.data.files import TableFile, import_parquet
+from daace._json import dump_json
+from daace.data.files import TableFile, csv_text, import_parquet
 from daace.density.base import ConditionalDensity
-from daace.explain.encoding import dump_json
 from daace.explain.outcomes import Layout
 
 FORMATS = (".csv", ".parquet", ".jsonl")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from daace._checks import check_integer
 from daace._typing import FloatArray, IntArray
-from daace.data.table import quote
+from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.classifier import judge_starts

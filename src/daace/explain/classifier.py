@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray, Labels
-from daace.data.classes import label_array
-from daace.data.table import quote
-from daace.density.base import DRAWS_SEED, ConditionalDensity
+from daace._wording import quote
+from daace.data.labels import label_array
+from daace.density.base import ConditionalDensity
+from daace.density.draws import DRAWS_SEED
 from daace.exceptions import InvalidInput
 from daace.explain.torch_module import TorchModule, is_torch_module
 from daace.landscape.rows import frame_of_rows

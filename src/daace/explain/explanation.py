@@ -12,11 +12,12 @@ import pandas as pd
 
 from daace._checks import check_integer
 from daace._files import write_atomically
+from daace._json import dump_json
 from daace._typing import FloatArray
-from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.advice import relaxed_thresholds
-from daace.explain.encoding import dump_json
 from daace.explain.oddities import find_oddities
 from daace.explain.provenance import Provenance
 from daace.explain.record import parse_record, to_record

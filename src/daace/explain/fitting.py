@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from daace._checks import check_choice
-from daace.data.arguments import read_table
-from daace.data.table import Table, quote
+from daace._wording import quote
+from daace.data.inputs import as_table
+from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.realnvp import RealNVP
+from daace.density.registry import density_class, learned_kinds
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.held_out import check_fit
-from daace.explain.registry import LEARNED, density_class
 
 
 def fit(
@@ -57,7 +58,7 @@ def fit(
     if isinstance(y, str | ConditionalDensity):
         density, y = _choose_density(table, y, density), None
     learner = _unfitted(density)
-    rows = read_table(table, y, target=target)
+    rows = as_table(table, y, target=target)
     if hasattr(learner, "standardizer_"):
         if set(learner.features_) != set(rows.features):
             others = sorted(set(learner.features_) ^ set(rows.features))
@@ -80,7 +81,7 @@ def _choose_density(
     """Return the density that was given as the second argument."""
     if density is not None:
         raise InvalidInput("'density' must be given once. Got it as second argument, too.")
-    if isinstance(second, str) and second not in LEARNED and not isinstance(table, Table):
+    if isinstance(second, str) and second not in learned_kinds() and not isinstance(table, Table):
         raise InvalidInput(
             f"The second argument must be the class of each row, or a density. Got '{second}': "
             f"if it is the column of the classes, pass target='{second}'."
@@ -91,13 +92,13 @@ def _choose_density(
 def _unfitted(density: str | ConditionalDensity | None) -> ConditionalDensity:
     """Return the density that is meant, fitted or not."""
     if density is None:
-        density = LEARNED[0]
+        density = learned_kinds()[0]
     if isinstance(density, str):
-        check_choice("density", density, LEARNED)
+        check_choice("density", density, learned_kinds())
         density = density_class(density)()
     if not isinstance(density, ConditionalDensity):
         raise InvalidInput(
-            f"'density' must be one of {quote(LEARNED)} or a ConditionalDensity. "
+            f"'density' must be one of {quote(learned_kinds())} or a ConditionalDensity. "
             f"Got {type(density).__name__}."
         )
     return density

@@ -13,7 +13,8 @@ import pandas as pd
 
 from daace._typing import FloatArray
 from daace.data.table import Table
-from daace.density.base import FEWEST_ROWS, ConditionalDensity
+from daace.density.base import ConditionalDensity
+from daace.density.privacy import FEWEST_ROWS
 from daace.exceptions import InvalidInput
 from daace.explain.oddities import WEAK
 from daace.explain.trust import (

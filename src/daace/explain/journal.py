@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any
 
 from daace._files import open_for_one
-from daace.data.table import quote
+from daace._json import dump_json, load_json, plain
+from daace._wording import quote
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json, load_json, plain
 
 #: How every journal begins: what begins otherwise is somebody else's, and left alone.
 HEAD = '{"daace": "unfinished work", "asked": '

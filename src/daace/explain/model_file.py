@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from daace._json import read_number, read_text, reason
+from daace.density.model_file import read_model, write_model
 from daace.exceptions import DaaceError, ModelFileError
-from daace.explain.encoding import read_number, read_text, reason
 from daace.explain.held_out import from_record, to_record
-from daace.explain.persistence import read_model, write_model
 from daace.explain.provenance import name_of
 from daace.landscape.constraints import Constraints
 from daace.planners.optimizer import PathOptimizer

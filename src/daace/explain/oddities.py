@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from daace.data.table import as_pandas, quote
+from daace._wording import quote
+from daace.data.frames import as_pandas
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem

@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from daace.exceptions import DaaceError
+from daace.exceptions import DaaceError, InvalidInput, quoted
 
-#: How messages of the package begin, and how they begin in a shell.
+#: What errors are about, arguments or phrases, and the option or phrase of each in a shell.
 ARGUMENTS = {
-    "'frame' must": "The table must",
-    "'target' must": "'--to' must",
-    "The class must": "'--to' must",
-    "'constraints' must": "Rules must",
-    "'fixed' must": "'--fixed' must",
-    "'lower' must": "'--lower' must",
-    "'upper' must": "'--upper' must",
-    "'integer' must": "'--integer' must",
-    "'penalty' must": "'--penalty' must",
-    "'plausibility' must": "'--plausibility' must",
-    "'min_posterior' must": "'--min-posterior' must",
-    "'time_limit' must": "'--time-limit' must",
-    "'trials' must": "'--trials' must",
-    "'folds' must": "'--folds' must",
-    "'epochs' must": "'--epochs' must",
-    "'n_jobs' must": "'--jobs' must",
-    "'output' must": "'--output' must",
-    "'long' must": "'--long' must",
-    "'backend' must": "'--backend' must",
-    "'alternatives' must": "'--alternatives' must",
-    "'storage' must": "'--storage' must",
-    "'checkpoint' must": "'--checkpoint' must",
-    "'improve' must": "'--improve' must",
-    "'algorithm' must": "'--algorithm' must",
-    "'consistent' must": "'--consistent' must",
-}
-
-#: Remedies that are Python, as patterns, and what to do in a shell.
-REMEDIES = {
-    r", for example with frame\.dropna\(\), or fill them, for example with "
-    r"frame\.fillna\(frame\.median\(numeric_only=True\)\)": " or fill them",
-    r", for example with frame\['.*'\]\.map\(.*\), and drop the others, for example with "
-    r"frame\.drop\(columns=.*\)": ", and leave the others out with --drop",
-    r", for example with pandas\.qcut\(.*\), or, if the numbers are names of classes, convert them "
-    r"with astype\(str\)": " first, or, if the numbers are names of classes, write them as text",
-    r"convert them, for example with .*": "write plain numbers, or leave them out with --drop.",
+    "frame": "The table",
+    "target": "'--to'",
+    "The class": "'--to'",
+    "constraints": "Rules",
+    "fixed": "'--fixed'",
+    "lower": "'--lower'",
+    "upper": "'--upper'",
+    "integer": "'--integer'",
+    "penalty": "'--penalty'",
+    "plausibility": "'--plausibility'",
+    "min_posterior": "'--min-posterior'",
+    "time_limit": "'--time-limit'",
+    "trials": "'--trials'",
+    "folds": "'--folds'",
+    "epochs": "'--epochs'",
+    "n_jobs": "'--jobs'",
+    "output": "'--output'",
+    "long": "'--long'",
+    "backend": "'--backend'",
+    "alternatives": "'--alternatives'",
+    "storage": "'--storage'",
+    "checkpoint": "'--checkpoint'",
+    "improve": "'--improve'",
+    "algorithm": "'--algorithm'",
+    "consistent": "'--consistent'",
 }
 
 #: Arguments as an answer names them, and the option of each in a shell.
@@ -62,13 +50,18 @@ def sentence(error: Exception) -> str:
     known = isinstance(error, DaaceError)
     if isinstance(error, OSError) and error.strerror and error.filename and not known:
         return f"'{error.filename}': {error.strerror}."
+    if isinstance(error, InvalidInput) and error.argument:
+        return one_line(error.wording(_name, shell=True))
     text = one_line(error)
-    for python, shell in ARGUMENTS.items():
+    for argument, name in ARGUMENTS.items():  # in a message that was not made of parts
+        python = f"{quoted(argument)} must"
         if text.startswith(python):
-            text = shell + text.removeprefix(python)
-    for python, shell in REMEDIES.items():
-        text = re.sub(python, shell, text)
+            text = f"{name} must{text.removeprefix(python)}"
     return text
+
+
+def _name(argument: str) -> str:
+    return ARGUMENTS.get(argument, quoted(argument))
 
 
 def with_options(text: str, features: Iterable[str]) -> str:

@@ -14,15 +14,15 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._files import check_writable, destination, replacing
+from daace._json import dump_json
 from daace._progress import Bar
+from daace._wording import quote
 from daace._workers import BACKENDS, Backend
 from daace.data.files import TableFile, import_parquet, open_table
-from daace.data.table import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.answer_file import FORMATS, AnswerWriter, passed_columns
 from daace.explain.batch import BLOCK, share_out
-from daace.explain.encoding import dump_json
 from daace.explain.held_out import find_weakness
 from daace.explain.identity import identify_density, identify_judge, identify_planner
 from daace.explain.journal import Journal

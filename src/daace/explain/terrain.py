@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.data.table import quote
-from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace._wording import quote
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.landscape.path import midpoint_rule, points_along
 

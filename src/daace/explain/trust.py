@@ -12,10 +12,12 @@ from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
 from daace._typing import BoolArray, FloatArray
-from daace.data.table import Table, as_pandas, numeric_matrix, quote
+from daace._wording import quote
+from daace.data.frames import as_pandas, numeric_matrix
+from daace.data.table import Table
 from daace.density.base import ConditionalDensity
+from daace.density.registry import learned_kinds
 from daace.exceptions import InvalidInput
-from daace.explain.registry import LEARNED
 from daace.landscape.goal import Posterior
 
 if TYPE_CHECKING:
@@ -245,7 +247,7 @@ def find_warnings(
 ) -> tuple[str, ...]:
     """Return what is wrong with a density of this kind, one sentence each."""
     found = []
-    others = " or ".join(f"'{name}'" for name in LEARNED if name != kind)
+    others = " or ".join(f"'{name}'" for name in learned_kinds() if name != kind)
     if rare > TOO_MANY_RARE:
         found.append(
             f"{100 * rare:.0f}% of the rows are less plausible than 99% of what the density "
@@ -303,7 +305,7 @@ def nearest_rows(e: Explanation, rows: object) -> pd.DataFrame:
     if not set(names) <= set(map(str, frame.columns)):
         raise InvalidInput("'rows' must be a daace.Table or a frame with every feature.")
     known = frame.set_axis([str(name) for name in frame.columns], axis=1)[names]
-    data = numeric_matrix(known, what="'rows'") / e.sd
+    data = numeric_matrix(known, what="rows") / e.sd
     if len(data) < 2:
         raise InvalidInput(f"'rows' must be at least two. Got {len(data)}.")
     tree = cKDTree(data)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from daace.data.table import quote
+from daace._wording import quote
 from daace.explain.oddities import WEAK
 
 if TYPE_CHECKING:

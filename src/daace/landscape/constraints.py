@@ -9,7 +9,7 @@ import numpy as np
 
 from daace._checks import check_integer
 from daace._typing import FloatArray
-from daace.data.table import did_you_mean, quote
+from daace._wording import did_you_mean, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.landscape.feasible import Changes, FeasibleSet, Grid

@@ -7,7 +7,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.density.base import DRAWS_SEED, ConditionalDensity, DrawStatistics, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
+from daace.density.draws import DRAWS_SEED, DrawStatistics
 from daace.landscape.cost import Landscape
 from daace.landscape.path import gauss_rule
 from daace.landscape.problem import Problem

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daace._json import load_json
 from daace.exceptions import InvalidInput
 from daace.explain import metrics
-from daace.explain.encoding import load_json
 from daace.planners.base import Status
 from daace.study.records import (
     Record,

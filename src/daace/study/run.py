@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from daace._files import remove_abandoned, write_atomically
+from daace._json import dump_json, load_json
 from daace._progress import Bar
+from daace._wording import quote
 from daace._workers import Crew, WorkerDied, Workers
-from daace.data.table import quote
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json, load_json
 from daace.planners.face import Face
 from daace.study.answers import Job, Record, do, failed
 from daace.study.bench import Bench
