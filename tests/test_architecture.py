@@ -16,7 +16,9 @@ SOURCES = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCES / "daace"
 
 #: A layer may import itself and those before it.
-LAYERS = ("data", "density", "landscape", "planners", "explain", "study", "eqi", "web")
+LAYERS = (
+    "data", "density", "landscape", "planners", "testing", "explain", "study", "eqi", "web",
+)  # fmt: skip
 
 #: Known to all layers.
 COMMON = {
