@@ -1,4 +1,4 @@
-"""JSON that any reader accepts: numbers exact, and no bare NaN or Infinity."""
+"""JSON that every reader accepts: numbers exact to the last bit, no bare NaN or Infinity."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 
 from daace._typing import FloatArray
 
-#: Written by `dump_json` for what JSON has no number for.
+#: What `dump_json` writes for numbers that JSON does not have.
 NOT_FINITE = ("inf", "-inf", "nan")
 
-#: Whole numbers beyond this are no integers of numpy.
+#: Largest integer that numpy can hold.
 LARGEST_INTEGER = 2**63 - 1
 
 
 def dump_json(
     value: object, *, indent: int | None = None, default: Callable[[Any], Any] | None = None
 ) -> str:
-    """Write a value as JSON; finite numbers come back bit by bit, others as 'inf' or 'nan'.
+    """Write a value as JSON; finite numbers are read back bit by bit, others as 'inf' or 'nan'.
 
     Args:
-        value: made of what JSON has, numpy's numbers and arrays included.
-        indent: spaces of each level; all in one line when left out.
-        default: what to write of anything else; it is an error when left out.
+        value: made of what JSON can hold, and of numpy's numbers and arrays.
+        indent: spaces per level; all in one line when left out.
+        default: conversion of anything else, which is an error when left out.
 
     Example:
         >>> dump_json({"cost": float("inf"), "path": np.array([0.1])})
@@ -40,8 +40,11 @@ def dump_json(
 def load_json(text: str) -> Any:
     """Read JSON, strictly.
 
+    Args:
+        text: the JSON.
+
     Raises:
-        ValueError: the text is not JSON, or is nested too deeply to be ours.
+        ValueError: the text is not JSON, or nested too deeply.
     """
     try:
         return json.loads(text, parse_constant=_refuse)
@@ -50,10 +53,14 @@ def load_json(text: str) -> Any:
 
 
 def load_foreign_json(text: str) -> Any:
-    """Read JSON that a stranger may have written: every number finite, every text encodable.
+    """Read JSON from an untrusted source: every number finite, every text encodable.
+
+    Args:
+        text: the JSON.
 
     Raises:
-        ValueError: as `load_json`; or a number is too large, or a text is not Unicode.
+        ValueError: the text is not JSON, or nested too deeply; a number is too large; or a text
+            is not Unicode.
 
     Example:
         >>> load_foreign_json('[1e999]')
@@ -86,10 +93,10 @@ def read_number(value: object, *, finite: bool = True) -> float:
 
     Args:
         value: what was read.
-        finite: refuse what `dump_json` writes for infinity and NaN.
+        finite: whether to refuse what `dump_json` writes for infinity and NaN.
 
     Raises:
-        ValueError: it is no such number.
+        ValueError: it is not such a number.
 
     Example:
         >>> read_number("inf", finite=False), read_number(2)
@@ -107,10 +114,10 @@ def read_numbers(values: object, *, finite: bool = True) -> FloatArray:
 
     Args:
         values: what was read.
-        finite: refuse what `dump_json` writes for infinity and NaN.
+        finite: whether to refuse what `dump_json` writes for infinity and NaN.
 
     Raises:
-        ValueError: they are no such numbers, or their lists have different lengths.
+        ValueError: they are not such numbers, or their lists have different lengths.
     """
     entries = np.array(values, dtype=object)
     numbers = [read_number(entry, finite=finite) for entry in entries.reshape(-1)]
@@ -121,7 +128,7 @@ def read_text(value: object) -> str:
     """Return a text that was read from JSON.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is something else.
     """
     if not isinstance(value, str):
         raise ValueError(f"{str(value)[:20]!r} is not a text")
@@ -129,7 +136,7 @@ def read_text(value: object) -> str:
 
 
 def plain(value: object) -> Any:
-    """Return the value made of what JSON has: dict, list, str, int, float, bool and None."""
+    """Return a value as dict, list, str, int, float, bool and None, which JSON can hold."""
     if isinstance(value, Mapping):
         return {str(name): plain(entry) for name, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -145,7 +152,7 @@ def read_texts(values: object) -> list[str]:
     """Return a list of texts that was read from JSON.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is something else.
     """
     if not isinstance(values, list):
         raise ValueError(f"{str(values)[:20]!r} is not a list")
@@ -153,7 +160,7 @@ def read_texts(values: object) -> list[str]:
 
 
 def reason(error: Exception) -> str:
-    """Return why something could not be read, as the end of a sentence."""
+    """Return the message of an error as the end of a sentence, in one line."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
     words = " ".join(str(error).split()).rstrip(".").encode("utf-8", "replace").decode()
