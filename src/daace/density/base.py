@@ -106,6 +106,21 @@ class DrawStatistics:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a density says of rows that it, or its like, has not seen.
+
+    Attributes:
+        log_joint: log p(x, y) of each row and class, shape `(rows, classes)`.
+        labels: index of each row's class.
+        draws: of the density that says so.
+    """
+
+    log_joint: FloatArray
+    labels: IntArray
+    draws: DrawStatistics
+
+
+@dataclass(frozen=True, eq=False)
 class Pool:
     """Fixed-seed draws of one class, with their log-densities: where planners look for goals."""
 
@@ -187,16 +202,21 @@ class ConditionalDensity(ABC):
         """Rebuild from `to_arrays`; raises `KeyError` or `ValueError` where they do not fit."""
         raise InvalidInput(f"A {cls.__name__} cannot be loaded: it has no 'from_arrays'.")
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
-        """Return a density like this one, and rows of the table it was fitted on but has not seen.
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what a density like this one says of rows of the table that it has not seen.
 
         For a check of how good it is, as part of `daace.fit`; None where there are too few rows
-        for that, or another fit would take too long.
+        for that, or another fit would take too long. Write it with `judge_table`.
 
         Args:
             table: what this density was fitted on.
         """
         return None
+
+    def judge_table(self, table: Table) -> HeldOut:
+        """Return what this density says of the rows of a table with its features and classes."""
+        X = self.to_model(table.to_frame())
+        return HeldOut(self.log_joint(X), np.searchsorted(self.classes_, table.y), self.draws_)
 
     # What follows from it ---------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from daace.data.table import Table, quote
 from daace.density.base import (
     FEWEST_ROWS,
     ConditionalDensity,
+    HeldOut,
     Pullback,
     all_or_nothing,
     draw_classes,
@@ -119,11 +120,12 @@ class LinearGaussianNetwork(ConditionalDensity):
         self._check_counts(structure, stats, "arcs")
         return self._learn(stats, structure)
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what a network of four fifths of the rows says of the others."""
         parts = split_for_check(table)
         if parts is None:
             return None
-        return type(self)(**self.get_params()).fit(parts[0]), parts[1]
+        return type(self)(**self.get_params()).fit(parts[0]).judge_table(parts[1])
 
     def bic(self, table: Table) -> float:
         """Return the BIC of this graph on a table, in model space: higher is better.

@@ -16,6 +16,7 @@ from daace.data.table import Table
 from daace.density.base import (
     FEWEST_ROWS,
     ConditionalDensity,
+    HeldOut,
     Pullback,
     all_or_nothing,
     draw_classes,
@@ -203,14 +204,14 @@ class RealNVP(ConditionalDensity):
             )
         return self
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
-        """Return this flow and the rows that early stopping held out, if enough."""
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what this flow says of the rows that early stopping held out, if enough."""
         X, y = self.standardizer_.transform(table.X), np.searchsorted(table.classes, table.y)
         rng = np.random.default_rng(self._learned_with["seed"])
         rows = np.flatnonzero(hold_out(X, y, rng=rng))  # as in `fit`
         if not self._learned_with["early_stopping"] or len(rows) < FEW_HELD_OUT:
             return None
-        return self, table.take(rows)
+        return self.judge_table(table.take(rows))
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`.
