@@ -317,7 +317,8 @@ class ConditionalDensity(ABC):
         """
         known = self.classes_.tolist()
         text = str(label_array([label])[0])  # 1.0 is 1, as it was when the table was read
-        match = [k for k, name in enumerate(known) if str(name) in (str(label), text)]
+        wanted = (str(label), text)
+        match = [k for k, name in enumerate(known) if str(name) in wanted]
         if not match:
             raise InvalidInput(
                 f"The class must be one of {quote(self.classes_.tolist(), limit=20)}. "
