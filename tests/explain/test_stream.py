@@ -47,9 +47,14 @@ def test_the_answers_are_those_of_a_batch(simple, table):
     assert frame.columns.tolist()[:3] == ["name", "row", "status"]
     assert frame["row"].tolist() == list(range(1500))
     expected = batch_frame(simple, table)
+    rounded = ["cost", "log_prob", "posterior"]
     pd.testing.assert_frame_equal(
-        frame[list(expected)], expected, check_exact=True, check_dtype=False
+        frame[list(expected)].drop(columns=rounded),
+        expected.drop(columns=rounded),
+        check_exact=True,
+        check_dtype=False,
     )
+    np.testing.assert_allclose(frame[rounded], expected[rounded], rtol=5e-6)
     source = pd.read_csv(table)
     assert frame["name"].equals(source["name"])
     assert frame["x1_start"].equals(source["x1"])
@@ -99,7 +104,7 @@ def test_answers_that_were_cut_off_say_so_in_every_format(simple, tmp_path, suff
         ]
     elif suffix == ".csv":
         frame = pd.read_csv(out)  # an empty text is read as a gap
-        assert Summary.of(frame) == summary
+        assert str(Summary.of(frame)) == str(summary)
         notes = frame["notes"].fillna("").tolist()
     else:
         notes = pd.read_parquet(out)["notes"].tolist()
@@ -108,7 +113,8 @@ def test_answers_that_were_cut_off_say_so_in_every_format(simple, tmp_path, suff
 
 def test_a_file_without_notes_is_summarised(simple, table):
     out = table.with_name("answers.csv")
-    assert simple.explain_file(table, out, target="well") == Summary.of(pd.read_csv(out))
+    summary = simple.explain_file(table, out, target="well")
+    assert str(Summary.of(pd.read_csv(out))) == str(summary)
 
 
 # One process keeps its answers part by part, more keep them block by block.
