@@ -25,6 +25,7 @@ COMMON = {
     "daace._progress",
     "daace._workers",
     "daace._typing",
+    "daace._warnings",
     "daace.exceptions",
     "daace.notes",
 }

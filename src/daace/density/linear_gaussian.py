@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,6 +10,7 @@ import pandas as pd
 
 from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray, IntArray, Labels
+from daace._warnings import warn_user
 from daace.data.table import Table, quote
 from daace.density.base import (
     FEWEST_ROWS,
@@ -338,10 +338,9 @@ class LinearGaussianNetwork(ConditionalDensity):
         floored = np.flatnonzero(np.any(self.variances_ <= VARIANCE_FLOOR, axis=0))
         if len(floored):
             names = [self.features_[j] for j in floored]
-            warnings.warn(
+            warn_user(
                 f"Nearly no variance is left in {quote(names)} given the class and other columns "
                 "(a copy or a sum of them, or constant in a class): consider dropping them.",
-                stacklevel=5,
             )
 
 

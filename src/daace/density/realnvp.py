@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -12,6 +11,7 @@ import pandas as pd
 
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import FloatArray, Labels
+from daace._warnings import warn_user
 from daace.data.table import Table
 from daace.density.base import (
     FEWEST_ROWS,
@@ -190,17 +190,15 @@ class RealNVP(ConditionalDensity):
             interrupted = self.stopped_ == "interrupted"
             resumes = checkpoint is not None and interrupted
             further = f" To go on, fit again with '{checkpoint}'." if resumes else ""
-            warnings.warn(
+            warn_user(
                 f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + interrupted} of "
                 f"{self.epochs}: the best state so far is kept.{further}",
-                stacklevel=3,  # whoever called fit, past its decorator
             )
         plain = trainer.plain_loss()
         if schedule.best > ASTRAY * plain:
-            warnings.warn(
+            warn_user(
                 f"The training went astray: its best loss is {schedule.best:.3g} nats per row, "
                 f"a plain Gaussian's {plain:.3g}. Lower 'learning_rate' ({self.learning_rate:g}).",
-                stacklevel=3,
             )
         return self
 
@@ -272,23 +270,20 @@ class RealNVP(ConditionalDensity):
     def _warn_of_limits(self, features: int, held_out: int) -> None:
         """Say before a training what it cannot give."""
         if features == 1:
-            warnings.warn(
+            warn_user(
                 "With one feature a flow is one Gaussian per class: a kernel density ('kde') "
                 "follows any shape.",
-                stacklevel=4,  # whoever called fit, past its decorator
             )
         elif self.flows == 1:
-            warnings.warn(
+            warn_user(
                 "With one coupling layer half of the features are standard Gaussians, whatever "
                 "the class: 'flows' should be at least 2.",
-                stacklevel=4,
             )
         if self.early_stopping and held_out < FEW_HELD_OUT:
-            warnings.warn(
+            warn_user(
                 f"Too few rows to tell when to stop: held out for early stopping are {held_out}. "
                 "The flow may learn the rows by heart; a Bayesian network ('linear-gaussian') "
                 "needs fewer.",
-                stacklevel=4,
             )
 
     def _keep(self, log_prior: FloatArray, flow: CouplingFlow, history: pd.DataFrame) -> None:
