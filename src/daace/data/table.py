@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, Labels
+from daace._warnings import warn_user
 from daace.data.classes import read_classes
 from daace.data.columns import likely_ids
 from daace.data.constants import find_constants, is_constant
@@ -110,10 +110,12 @@ def _about_text(frame: pd.DataFrame, text: list[str], *, what: str) -> str:
             f"{rule} Got numbers with commas in {quote(text)}: convert them, for example with "
             f"frame['{first}'].str.replace(',', '').astype(float)."
         )
+    odd = words.apply(pd.to_numeric, errors="coerce").isna().any(axis=1).to_numpy()
+    where = "" if odd.all() else _in_rows(odd)  # a word among numbers
     return (
-        f"{rule} Got text in {quote(text)}: encode categories that have an order as numbers, for "
-        f"example with frame['{first}'].map({{'low': 0, 'high': 1}}), and drop the others, for "
-        f"example with frame.drop(columns=['{first}'])."
+        f"{rule} Got text in {quote(text)}{where}: encode categories that have an order as "
+        f"numbers, for example with frame['{first}'].map({{'low': 0, 'high': 1}}), and drop the "
+        f"others, for example with frame.drop(columns=['{first}'])."
     )
 
 
@@ -169,7 +171,7 @@ def _warn_of_left_out(left_out: Mapping[str, str]) -> None:
     """Say which columns are left out, and why, those of one reason together."""
     for reason in dict.fromkeys(left_out.values()):
         names = [name for name in left_out if left_out[name] == reason]
-        warnings.warn(f"Left out of the model: {quote(names)}. {reason}", stacklevel=3)
+        warn_user(f"Left out of the model: {quote(names)}. {reason}")
 
 
 @dataclass(frozen=True, eq=False)
