@@ -23,6 +23,7 @@ COMMON = {
     "daace._checks",
     "daace._files",
     "daace._progress",
+    "daace._signals",
     "daace._workers",
     "daace._typing",
     "daace._warnings",

@@ -162,11 +162,12 @@ def open_for_one(path: Path) -> BinaryIO:
             with suppress(FileNotFoundError):  # the one before may have removed it meanwhile
                 if os.path.samestat(about, os.stat(path)):
                     file = os.fdopen(handle, "r+b")
-                    return file
         except BaseException:
             # A handle that is closed twice would turn an interrupt into an error of the file.
             os.close(handle) if file is None else file.close()
             raise
+        if file is not None:
+            return file
         os.close(handle)
 
 
