@@ -88,6 +88,7 @@ def test_labels_stay_what_json_can_hold() -> None:
         (_frame(b=[1.0, 2.0, 3.0, -1e200]), "more than that in 'b': drop these rows or clip"),
         (_frame(a=list("wxyz")), "numeric features only. Got text in 'a': encode"),
         (_frame(a=pd.Series(list("wxyz"), dtype="str")), "Got text in 'a'"),
+        (_frame(a=[1, 2, "many", 4]), "Got text in 'a' (row 2): encode"),
         (_frame(a=pd.Categorical([1, 2, 3, 4])), "Got numbers kept as text or objects in 'a'"),
         (_frame(a=pd.date_range("2020", periods=4)), "Got dates in 'a': convert them"),
         (_frame(a=["51,234.00", "1,000", "3", "4"]), "Got numbers with commas in 'a': convert"),

@@ -210,7 +210,7 @@ def test_files_have_a_status_for_every_row(bound, tmp_path, suffix):
     assert [row for row, (status, _) in enumerate(found) if status == "invalid_row"] == list(BAD)
     for row, reason in BAD.items():
         assert found[row][1].startswith(reason)
-    with pytest.raises(InvalidInput, match=r"Rows 0 to 7 of .*counted from 0"):
+    with pytest.raises(InvalidInput, match=r"Row 1 of .*counted from 0: .* 'x1' is missing"):
         bound.explain_file(source, tmp_path / "b.csv", target="well", strict=True)
     assert not Path(tmp_path / "b.csv.part").exists()
 

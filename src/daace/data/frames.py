@@ -126,10 +126,12 @@ def _not_numeric(frame: pd.DataFrame, text: list[str], *, what: str) -> InvalidI
             f"convert them, for example with frame['{first}'].str.replace(',', '').astype(float)"
         )
     else:
+        odd = words.apply(pd.to_numeric, errors="coerce").isna()
+        where = "" if odd.any(axis=1).all() else _in_rows(odd.to_numpy())  # a word among numbers
         return InvalidInput(
             argument=what,
             expected="have numeric features only",
-            got=f"text in {quote(text)}",
+            got=f"text in {quote(text)}{where}",
             remedy=(
                 "encode categories that have an order as numbers, for example with "
                 f"frame['{first}'].map({{'low': 0, 'high': 1}}), and drop the others, for "
@@ -159,9 +161,9 @@ def _are_numbers(words: pd.DataFrame) -> bool:
     return len(words) > 0 and bool(read.notna().all(axis=None))
 
 
-def _in_rows(gaps: BoolArray) -> str:
-    """Name the first rows with a gap and count the others; nothing for a frame of one row."""
-    if len(gaps) < 2:
+def _in_rows(flaws: BoolArray) -> str:
+    """Name the first rows with a flaw and count the others; nothing for a frame of one row."""
+    if len(flaws) < 2:
         return ""
-    rows = np.flatnonzero(gaps.any(axis=1))
+    rows = np.flatnonzero(flaws.any(axis=1))
     return f" (row {quote(rows)})".replace("'", "")

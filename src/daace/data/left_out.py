@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 
 from daace._typing import BoolArray, FloatArray
+from daace._warnings import warn_user
 from daace._wording import quote
 
 SAME, EMPTY = "The values do not vary.", "There are no values."
@@ -57,7 +57,7 @@ def warn_of_left_out(left_out: Mapping[str, str]) -> None:
     """
     for reason in dict.fromkeys(left_out.values()):
         names = [name for name in left_out if left_out[name] == reason]
-        warnings.warn(f"Left out of the model: {quote(names)}. {reason}", stacklevel=3)
+        warn_user(f"Left out of the model: {quote(names)}. {reason}")
 
 
 def is_constant(X: FloatArray) -> BoolArray:

@@ -18,7 +18,7 @@ from daace.data.labels import label_array
 from daace.data.standardizer import Standardizer
 from daace.data.table import Table, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
-from daace.density.draws import DRAWS, DRAWS_SEED, POOLED, DrawStatistics, Pool
+from daace.density.draws import DRAWS, DRAWS_SEED, POOLED, DrawStatistics, HeldOut, Pool
 from daace.density.privacy import check_class_sizes
 from daace.density.rows import frame_of_rows, numbers_of_rows
 from daace.density.segments import ToEnd, along_segments, in_one_pass, in_two_passes
@@ -124,16 +124,25 @@ class ConditionalDensity(ABC):
         """
         raise InvalidInput(f"A {cls.__name__} cannot be loaded: it has no 'from_arrays'.")
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
-        """Return a density like this one, and rows of its table that it has not seen.
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what a density like this one says of rows of its table that it has not seen.
 
-        `daace.fit` uses them to check how good the density is. None if there are too few rows for
-        that, or another fit would take too long.
+        `daace.fit` uses it to check how good the density is. None if there are too few rows for
+        that, or another fit would take too long. Write it with `judge_table`.
 
         Args:
             table: the table that this density was fitted on.
         """
         return None
+
+    def judge_table(self, table: Table) -> HeldOut:
+        """Return what this density says of the rows of a table.
+
+        Args:
+            table: with the features and classes of this density.
+        """
+        X = self.to_model(table.to_frame())
+        return HeldOut(self.log_joint(X), np.searchsorted(self.classes_, table.y), self.draws_)
 
     # What follows from it ---------------------------------------------------------------------
 
@@ -238,7 +247,8 @@ class ConditionalDensity(ABC):
         """
         known = self.classes_.tolist()
         text = str(label_array([label])[0])  # 1.0 is 1, as it was when the table was read
-        match = [k for k, name in enumerate(known) if str(name) in (str(label), text)]
+        wanted = (str(label), text)
+        match = [k for k, name in enumerate(known) if str(name) in wanted]
         if not match:
             raise InvalidInput(
                 argument="The class",

@@ -68,6 +68,21 @@ class DrawStatistics:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a density says of rows that it, or one like it, has not seen.
+
+    Attributes:
+        log_joint: log p(x, y) of each row and class, shape `(rows, classes)`.
+        labels: class index of each row, shape `(rows,)`.
+        draws: statistics of the draws of that density.
+    """
+
+    log_joint: FloatArray
+    labels: IntArray
+    draws: DrawStatistics
+
+
+@dataclass(frozen=True, eq=False)
 class Pool:
     """Fixed-seed draws of one class, in which planners look for goals.
 

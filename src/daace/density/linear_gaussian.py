@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,10 +10,11 @@ import pandas as pd
 
 from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray, IntArray, Labels, Pullback
+from daace._warnings import warn_user
 from daace._wording import quote
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
-from daace.density.draws import draw_classes
+from daace.density.draws import HeldOut, draw_classes
 from daace.density.gaussian import WhitenedGaussians
 from daace.density.network.families import (
     VARIANCE_FLOOR,
@@ -127,11 +127,12 @@ class LinearGaussianNetwork(ConditionalDensity):
         self._check_counts(structure, stats, "arcs")
         return self._learn(stats, structure)
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what a network of four fifths of the rows says of the others."""
         parts = split_for_check(table)
         if parts is None:
             return None
-        return type(self)(**self.get_params()).fit(parts[0]), parts[1]
+        return type(self)(**self.get_params()).fit(parts[0]).judge_table(parts[1])
 
     def bic(self, table: Table) -> float:
         """Return the BIC of this graph on a table, in model space: higher is better.
@@ -359,8 +360,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         floored = np.flatnonzero(np.any(self.variances_ <= VARIANCE_FLOOR, axis=0))
         if len(floored):
             names = [self.features_[j] for j in floored]
-            warnings.warn(
+            warn_user(
                 f"Nearly no variance is left in {quote(names)} given the class and other columns "
                 "(a copy or a sum of them, or constant in a class): consider dropping them.",
-                stacklevel=5,
             )

@@ -113,6 +113,9 @@ class GaussianMixture(ConditionalDensity):
     def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
         """Sum the components of each class; they are the last axis."""
         owner, flat = self.class_of_component_, joint.reshape(-1, joint.shape[-1])
+        if self.gaussian_:  # nothing to sum; with thousands of classes that is most of the time
+            log_joint = np.take(joint, np.argsort(owner), axis=-1)
+            return log_joint, lambda W: pullback(np.take(W, owner, axis=-1))
         members = [owner == k for k in range(len(self.classes_))]
         log_joint = np.column_stack([log_sum_exp(flat[:, m]) for m in members])
         log_joint = log_joint.reshape(*joint.shape[:-1], len(members))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -12,9 +11,10 @@ import pandas as pd
 
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import FloatArray, Labels, Pullback
+from daace._warnings import warn_user
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
-from daace.density.draws import draw_classes
+from daace.density.draws import HeldOut, draw_classes
 from daace.density.flow.checkpoint import Checkpoint
 from daace.density.flow.coupling import CouplingFlow
 from daace.density.flow.presets import find_preset
@@ -201,14 +201,14 @@ class RealNVP(ConditionalDensity):
         self._warn_of_training(schedule, trainer.plain_loss(), checkpoint)
         return self
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
-        """Return this flow and the rows that early stopping held out, if enough."""
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what this flow says of the rows that early stopping held out, if enough."""
         X, y = self.standardizer_.transform(table.X), np.searchsorted(table.classes, table.y)
         rng = np.random.default_rng(self._learned_with["seed"])
         rows = np.flatnonzero(hold_out(X, y, rng=rng))  # as in `fit`
         if not self._learned_with["early_stopping"] or len(rows) < FEW_HELD_OUT:
             return None
-        return self, table.take(rows)
+        return self.judge_table(table.take(rows))
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`.
@@ -274,38 +274,33 @@ class RealNVP(ConditionalDensity):
             interrupted = self.stopped_ == "interrupted"
             resumes = checkpoint is not None and interrupted
             further = f" To resume, fit again with '{checkpoint}'." if resumes else ""
-            warnings.warn(
+            warn_user(
                 f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + interrupted} of "
                 f"{self.epochs}: the best state so far is kept.{further}",
-                stacklevel=4,  # the caller of fit, past its decorator
             )
         if schedule.best > DIVERGED * plain:
-            warnings.warn(
+            warn_user(
                 f"Training diverged: the best loss is {schedule.best:.3g} nats per row, that of a "
                 f"plain Gaussian {plain:.3g}. Lower 'learning_rate' ({self.learning_rate:g}).",
-                stacklevel=4,
             )
 
     def _warn_of_limits(self, features: int, held_out: int) -> None:
         """Warn before a training of what it cannot achieve."""
         if features == 1:
-            warnings.warn(
+            warn_user(
                 "With one feature a flow is one Gaussian per class: a kernel density ('kde') "
                 "follows any shape.",
-                stacklevel=4,  # the caller of fit, past its decorator
             )
         elif self.flows == 1:
-            warnings.warn(
+            warn_user(
                 "With one coupling layer half of the features are standard Gaussians, whatever "
                 "the class: 'flows' should be at least 2.",
-                stacklevel=4,
             )
         if self.early_stopping and held_out < FEW_HELD_OUT:
-            warnings.warn(
+            warn_user(
                 f"Too few rows to tell when to stop: early stopping holds out {held_out}. "
                 "The flow may memorise the rows; a Bayesian network ('linear-gaussian') needs "
                 "fewer.",
-                stacklevel=4,
             )
 
     def _keep(self, log_prior: FloatArray, flow: CouplingFlow, history: pd.DataFrame) -> None:

@@ -67,6 +67,12 @@ def hold_out(
     return held_out
 
 
+def can_be_checked(table: Table) -> bool:
+    """Tell whether a table has enough rows to say how good a density of it is."""
+    counts = [int((table.y == label).sum()) for label in table.classes]
+    return len(table) >= FEWEST_CHECKED and min(counts) >= FEWEST_OF_CLASS
+
+
 def split_for_check(table: Table) -> tuple[Table, Table] | None:
     """Split a table into four fifths to fit and one fifth to check; None if there are few rows.
 
@@ -80,8 +86,7 @@ def split_for_check(table: Table) -> tuple[Table, Table] | None:
         >>> [len(part) for part in split_for_check(load_table("iris"))]
         [120, 30]
     """
-    counts = [int((table.y == label).sum()) for label in table.classes]
-    if len(table) < FEWEST_CHECKED or min(counts) < FEWEST_OF_CLASS:
+    if not can_be_checked(table):
         return None
     y = np.searchsorted(table.classes, table.y)
     order = np.lexsort((y, *table.X.T))
@@ -132,9 +137,18 @@ def _shuffled(
 ) -> tuple[IntArray, IntArray]:
     """Return the chosen rows in random order, and for each the number of its set of copies."""
     members = rng.permutation(np.flatnonzero(chosen))
-    rows = X[members]
+    return members, sets_of_copies(X[members])
+
+
+def sets_of_copies(rows: FloatArray) -> IntArray:
+    """Return for each row the number of its set of copies, in order of appearance.
+
+    Example:
+        >>> sets_of_copies(np.array([[0.5, 7.0], [0.1, 6.0], [0.5, 7.0]])).tolist()
+        [0, 1, 0]
+    """
     if math.prod(len(np.unique(column)) for column in rows.T) <= len(rows):
-        return members, np.arange(len(rows))
+        return np.arange(len(rows))
     same = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-    sets: IntArray = pd.factorize(same)[0]  # in order of appearance
-    return members, sets
+    sets: IntArray = pd.factorize(same)[0]
+    return sets

@@ -28,9 +28,10 @@ def fit(
     target="class")`, or `fit(X, y)`. Columns that do not vary are left out of the model, with a
     warning; rows to be explained may have them or not.
 
-    How good the density is, is checked on a fifth of the rows, by one that is fitted on the
-    others (a flow: on those that early stopping holds out): `explainer.held_out`, None if there
-    are too few. Where it is weak, every explanation says so in its notes.
+    The density is checked on rows that it has not seen: a network on a fifth of the rows, by one
+    that is fitted on the others; a flow on those that early stopping holds out; a KDE by
+    leave-one-out. The result is `explainer.held_out`, None if there are too few rows. Where the
+    density is weak, every explanation says so in its notes.
 
     Args:
         table: rows with their class: a `Table`; or a frame of pandas, polars or pyarrow; or, with

@@ -22,8 +22,8 @@ from daace.explain.trust import (
     POORLY_CALIBRATED,
     TOO_MANY_RARE,
     Check,
-    check_density,
     find_warnings,
+    summarize,
 )
 
 #: Fields of a `Check` that are plain numbers.
@@ -47,12 +47,12 @@ def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # all was said when the density was fitted
-            parts = density.held_out(table)
+            said = density.held_out(table)
     except InvalidInput:  # without the rows that are held out a class, or a column, is too poor
         return None
-    if parts is None:
+    if said is None:
         return None
-    return _without_single_rows(check_density(*parts, None))
+    return _without_single_rows(summarize(said, density.kind))
 
 
 def _without_single_rows(check: Check) -> Check:

@@ -75,7 +75,7 @@ def check_rows(rules: Constraints | None, density: ConditionalDensity, rows: obj
 
 
 def excluded_rows(
-    rules: Constraints | None, density: ConditionalDensity, values: FloatArray, *, first: int = 0
+    rules: Constraints | None, density: ConditionalDensity, values: FloatArray
 ) -> Iterator[tuple[int, str]]:
     """Yield the number of each row whose start the constraints exclude, and how they do.
 
@@ -83,11 +83,10 @@ def excluded_rows(
         rules: the constraints; None excludes nobody.
         density: knows names and units.
         values: rows in user units.
-        first: number of the first row, where these are part of a longer table.
     """
     if rules is None:
         return
-    for row, start in enumerate(density.standardizer_.transform(values), first):
+    for row, start in enumerate(density.standardizer_.transform(values)):
         try:
             rules.compile(density, start)
         except InvalidInput as error:

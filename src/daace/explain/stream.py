@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from daace.explain.oddities import note_denied
 from daace.explain.outcomes import OUTCOME, to_outcome
 from daace.explain.provenance import describe_planner, name_of
 from daace.explain.record import to_record
-from daace.explain.rows import excluded_rows, read_rows, refuse_excluded
+from daace.explain.rows import read_rows, refuse_excluded
 from daace.explain.summary import Summary, Tally
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def explain_file(
         closing(table.blocks(BLOCK, columns=known)) as blocks,
         Journal(part, asked, resume=resume) as journal,
     ):
+        _check_answers(journal, explainer.density, whole=whole, long=long)
         with Bar("Explaining", None, done=journal.rows, shown=progress) as bar:
             for first, frame, parts in _waiting(blocks, journal, one_by_one=n_jobs in (None, 1)):
                 rows = read_rows(explainer.density, frame, explainer.constraints)
@@ -122,7 +124,7 @@ def part_of(output: Path) -> Path:
 def _check_rows(explainer: Explainer, source: Path, blocks: Iterable[pd.DataFrame]) -> None:
     """Raise `InvalidInput` for rows that cannot be explained, before hours have gone by.
 
-    The first that cannot be read are told at once, those that break the constraints all together.
+    The first that cannot be read is told at once, those that break the constraints all together.
     """
     excluded = _excluded_rows(explainer, source, blocks)
     refuse_excluded(excluded, place=f"'{source}', rows counted from 0: ")
@@ -133,15 +135,38 @@ def _excluded_rows(
 ) -> Iterator[tuple[int, str]]:
     first = 0
     for frame in blocks:
-        last = first + len(frame) - 1
+        rows = read_rows(explainer.density, frame, explainer.constraints)
+        for row, reason in sorted(rows.invalid.items()):
+            if np.isnan(rows.values[row]).any():
+                raise InvalidInput(
+                    f"Row {first + row} of '{source}', counted from 0: {reason} Correct or drop "
+                    "such rows."
+                )
+            yield first + row, reason
+        first += len(frame)
+
+
+def _check_answers(
+    journal: Journal, density: ConditionalDensity, *, whole: bool, long: bool
+) -> None:
+    """Raise `InvalidInput` unless the answers of a stopped run can be written once all are there.
+
+    Args:
+        journal: of the run.
+        density: knows features and classes.
+        whole: whether they are whole explanations.
+        long: one row a change.
+    """
+    writer = AnswerWriter(BytesIO(), ".jsonl" if whole else ".csv", density, long=long)
+    for outcomes in journal.blocks(FINAL):
         try:
-            values = explainer.density.user_values(frame)
-        except InvalidInput as error:
+            _to_tally(outcomes)
+            writer.write(0, outcomes, pd.DataFrame(index=pd.RangeIndex(len(outcomes))))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise InvalidInput(
-                f"Rows {first} to {last} of '{source}', counted from 0: {error}"
+                f"'{journal.path}' must hold answers of this program. Some of its lines are "
+                "something else: delete the file to begin anew."
             ) from None
-        yield from excluded_rows(explainer.constraints, explainer.density, values, first=first)
-        first = last + 1
 
 
 def _waiting(

@@ -43,8 +43,16 @@ def test_numbers_stay_numbers() -> None:
             "mixed": pd.Series([-1, "-1+1"], dtype=object),
         }
     )
-    assert csv_text(frame, formats={"cost": ".4g"}) == (
+    assert csv_text(frame, digits={"cost": 4}) == (
         "n,x,cost,flag,kind,whole,mixed\n-1,-0.1,0.3333,True,'=a,-3,-1\n2,,inf,False,b,,'-1+1\n"
     )
     assert csv_text(frame[["n"]], header=False) == "-1\n2\n"
     assert csv_text(frame.head(0)[["n", "kind"]]) == "n,kind\n"
+
+
+def test_rounded_numbers_are_readable() -> None:
+    values = [0.1 + 0.2, -44.0, 1e6, 1234567.8, 2 / 3e9, 1e300, -np.inf, np.nan]
+    text = csv_text(pd.DataFrame({"x": values}), header=False, digits={"x": 6})
+    assert text.splitlines() == [
+        "0.3", "-44", "1000000", "1234568", "6.66667e-10", "1e+300", "-inf", '""',
+    ]  # fmt: skip

@@ -35,21 +35,22 @@ def escape_formula(value: object) -> object:
 
 
 def csv_text(
-    frame: pd.DataFrame, *, header: bool = True, formats: Mapping[str, str] | None = None
+    frame: pd.DataFrame, *, header: bool = True, digits: Mapping[str, int] | None = None
 ) -> str:
     r"""Return a frame as CSV without its index, safe to open in a spreadsheet.
 
     Args:
         frame: the rows.
         header: write the column names first.
-        formats: number format by column, such as '.4g'; other columns keep all digits.
+        digits: significant digits of numbers, by column; other columns are written exactly. Whole
+            numbers are written whole, whatever their size.
 
     Example:
         >>> frame = pd.DataFrame({"who": ["@me", None], "cost": [1 / 3, -1.0]})
-        >>> csv_text(frame, formats={"cost": ".3g"})
+        >>> csv_text(frame, digits={"cost": 3})
         "who,cost\n'@me,0.333\n,-1\n"
     """
-    columns = [_written(frame.iloc[:, j], formats or {}) for j in range(frame.shape[1])]
+    columns = [_written(frame.iloc[:, j], digits or {}) for j in range(frame.shape[1])]
     names = [str(escape_formula(str(name))) for name in frame.columns]
     cells = pd.concat(columns, axis=1, keys=range(len(columns))) if columns else frame
     text = [column for column in columns if not pd.api.types.is_numeric_dtype(column.dtype)]
@@ -69,11 +70,22 @@ def _plain_number(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
-def _written(column: pd.Series, formats: Mapping[str, str]) -> pd.Series:
+def _rounded_number(value: float, digits: int) -> str:
+    """Return a number with some significant digits, and no fewer than are before its point.
+
+    Example:
+        >>> [_rounded_number(value, 6) for value in (0.1 + 0.2, 1234567.8, 2e6, 1e-9 / 3)]
+        ['0.3', '1234568', '2000000', '3.33333e-10']
+    """
+    large = 10**digits <= abs(value) < 2**53
+    return _plain_number(round(value)) if large else f"{value:.{digits}g}"
+
+
+def _written(column: pd.Series, digits: Mapping[str, int]) -> pd.Series:
     kind = column.dtype
-    if pd.api.types.is_float_dtype(kind) and str(column.name) in formats:
-        form = formats[str(column.name)]
-        return column.map(lambda value: f"{value:{form}}", na_action="ignore").astype(object)
+    if pd.api.types.is_float_dtype(kind) and str(column.name) in digits:
+        most = digits[str(column.name)]
+        return column.map(lambda v: _rounded_number(v, most), na_action="ignore").astype(object)
     if pd.api.types.is_float_dtype(kind):
         return column.map(_plain_number, na_action="ignore").astype(object)
     if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_datetime64_any_dtype(kind):

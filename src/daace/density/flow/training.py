@@ -6,7 +6,6 @@ import math
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ import pandas as pd
 
 from daace._progress import Bar
 from daace._typing import FloatArray
+from daace._warnings import warn_user
 from daace.density.flow.checkpoint import Arrays, Checkpoint, Snapshot
 from daace.exceptions import InvalidInput
 
@@ -229,10 +229,9 @@ def _write(checkpoint: Checkpoint, snapshot: Snapshot) -> Checkpoint | None:
     try:
         checkpoint.write(*snapshot)
     except OSError as error:
-        warnings.warn(
+        warn_user(
             f"The checkpoint '{checkpoint.path}' could not be written: {error.strerror}. "
             "The training goes on without.",
-            stacklevel=5,  # the caller of fit
         )
         return None
     return checkpoint
