@@ -16,7 +16,9 @@ from daace._typing import FloatArray, IntArray
 from daace.data.catalog import load_table
 from daace.data.table import Table
 from daace.density.linear_gaussian import LinearGaussianNetwork
-from daace.density.structure import Structure, SufficientStatistics, hill_climb
+from daace.density.network.families import SufficientStatistics
+from daace.density.network.graph import Structure
+from daace.density.network.hill_climbing import hill_climb
 
 MAX_PARENTS = 3
 

@@ -31,13 +31,13 @@ from daace.data.preprocess import preprocess
 from daace.data.synthetic import draw_table, moons, random_mixture
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
+from daace.density.flow.trainer import Trainer
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.mixture import GaussianMixture
 from daace.density.realnvp import RealNVP
-from daace.density.settings import write_settings
-from daace.density.trainer import Trainer
-from daace.density.tune import tune_realnvp
+from daace.density.tuning.settings import write_settings
+from daace.density.tuning.tune import tune_realnvp
 from daace.eqi.data import read_counties
 from daace.eqi.models import eqi_flow
 from daace.explain.explainer import Explainer

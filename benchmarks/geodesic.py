@@ -14,7 +14,7 @@ import numpy as np
 
 from daace import GaussianMixture, Goal, Landscape, PathOptimizer, Problem
 from daace.data.synthetic import curve_mixture, moons, random_mixture, rings
-from daace.density.base import log_sum_exp
+from daace.density.bayes import log_sum_exp
 
 
 @dataclass(frozen=True)

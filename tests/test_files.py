@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import pickle
@@ -20,7 +21,7 @@ from daace._files import (
     write_atomically,
 )
 from daace.data.files import read_frame
-from daace.density.settings import read_settings
+from daace.density.tuning.settings import read_settings
 from daace.exceptions import DaaceError, InvalidInput, MissingFile
 
 
@@ -262,3 +263,15 @@ def test_links_devices_and_others_are_refused(tmp_path, monkeypatch):
     with pytest.raises(InvalidInput, match=r"must be a file of yours. It belongs to another user"):
         open_for_one(victim)
     assert victim.read_text() == "dear diary"
+
+
+def test_an_interrupt_while_a_file_is_opened_stays_one(tmp_path, monkeypatch):
+    class Interrupted(contextlib.suppress):
+        def __exit__(self, *_: object) -> bool:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("daace._files.suppress", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_for_one(tmp_path / "a.part")
+    monkeypatch.undo()
+    open_for_one(tmp_path / "a.part").close()  # nobody holds it any more

@@ -147,3 +147,38 @@ def test_a_stopped_study_leaves_no_process_and_goes_on(tmp_path, how, expected):
     spec = parse_spec(TomlFile.parse(TINY, name="tiny.toml"))
     run_study(spec, tmp_path / "whole", client=PAPER)
     assert lines(out) == lines(tmp_path / "whole")
+
+
+#: Interrupts joblib when it has made the thread of its pool and not yet started it.
+INTERRUPTED_START = """
+import os, signal, threading
+from daace._workers import Workers
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+start = threading.Thread.start
+
+def interrupt_and_start(thread):
+    if "ExecutorManager" in type(thread).__name__:
+        print("interrupting", flush=True)
+        os.kill(os.getpid(), signal.SIGINT)
+    start(thread)
+
+threading.Thread.start = interrupt_and_start
+try:
+    with Workers(jobs=2).ready() as crew:
+        print(sorted(crew.run(abs, [-1, -2, -3])))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_while_workers_are_started_is_not_lost():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_START],
+        env={**os.environ, "PYTHONPATH": str(Path(daace.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupting\ninterrupted\n"), done.stderr

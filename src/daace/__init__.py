@@ -2,13 +2,14 @@
 
 from daace.data.catalog import load_table
 from daace.data.preprocess import preprocess
-from daace.data.table import Standardizer, Table
+from daace.data.standardizer import Standardizer
+from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.density.mixture import GaussianMixture
 from daace.density.realnvp import RealNVP
-from daace.density.tune import tune_realnvp
+from daace.density.tuning.tune import tune_realnvp
 from daace.exceptions import (
     DaaceError,
     InvalidInput,

@@ -153,6 +153,7 @@ def open_for_one(path: Path, *, shared: bool = False) -> BinaryIO:
             raise InvalidInput(f"'{path}' must be a plain file. It is a link: remove it.")
         flags = os.O_RDWR | os.O_CREAT | BINARY | (0 if shared else NOFOLLOW)
         handle = os.open(path, flags, 0o666)
+        file: BinaryIO | None = None
         try:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):
@@ -165,10 +166,13 @@ def open_for_one(path: Path, *, shared: bool = False) -> BinaryIO:
             lock(handle, path)
             with suppress(FileNotFoundError):  # the one before may have removed it meanwhile
                 if os.path.samestat(about, os.stat(path)):
-                    return os.fdopen(handle, "r+b")
+                    file = os.fdopen(handle, "r+b")
         except BaseException:
-            os.close(handle)
+            # A handle that is closed twice would turn an interrupt into an error of the file.
+            os.close(handle) if file is None else file.close()
             raise
+        if file is not None:
+            return file
         os.close(handle)
 
 

@@ -1,13 +1,16 @@
-"""SIGTERM, by which other programs ask this one to stop."""
+"""Signals by which users and other programs ask this one to stop."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
+
+Handler = Callable[[int, FrameType | None], Any]
 
 #: Exit code of a program that SIGTERM ended, as shells count it.
 TERMINATED = 128 + signal.SIGTERM
@@ -50,3 +53,38 @@ def terminable() -> Iterator[list[int]]:
         yield came
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def deferring_interrupts() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait until the block has ended.
+
+    For short stretches in which a library must not be interrupted: one that starts processes and
+    threads under its locks may then wait for itself forever. Handlers are replaced, signals not
+    blocked: processes that are started meanwhile would inherit that.
+
+    Example:
+        >>> try:
+        ...     with deferring_interrupts():
+        ...         signal.raise_signal(signal.SIGINT)
+        ...         print("done")
+        ... except KeyboardInterrupt:
+        ...     print("stopped")
+        done
+        stopped
+    """
+    came: list[int] = []
+    before: dict[int, Handler] = {}
+    if threading.current_thread() is threading.main_thread():  # others cannot set handlers
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):  # what is ignored, or kills, stays so
+                before[number] = handler
+                signal.signal(number, lambda which, _: came.append(which))
+    try:
+        yield
+    finally:
+        for asked, handler in before.items():
+            signal.signal(asked, handler)
+        for asked in dict.fromkeys(came):
+            signal.raise_signal(asked)

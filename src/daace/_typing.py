@@ -1,5 +1,6 @@
-"""Array types shared by all layers."""
+"""Types shared by all layers."""
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,3 +10,6 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.intp]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Labels: TypeAlias = npt.NDArray[Any]
+
+#: From weights of several outputs to the gradient of their weighted sum.
+Pullback: TypeAlias = Callable[[FloatArray], FloatArray]

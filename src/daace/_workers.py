@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from daace._checks import check_choice, check_integer
+from daace._signals import deferring_interrupts
 from daace.exceptions import DaaceError, InvalidInput, MissingDependency
 
 Task = TypeVar("Task")
@@ -197,9 +198,13 @@ class Crew:
     ) -> Iterator[tuple[int, Result]]:
         from joblib import Parallel, delayed
 
-        # loky replaces a worker that has grown, as by importing torch: no news to anyone.
+        # loky replaces a worker that has grown, as by importing torch: no news to anyone. Nor that
+        # tasks are given up when the work is stopped.
         warnings.filterwarnings(
             "ignore", "A worker stopped while some jobs", UserWarning, "joblib.externals.loky"
+        )
+        warnings.filterwarnings(
+            "ignore", r"\d+ tasks (have been|which were still)", UserWarning, "joblib.parallel"
         )
         pool = Parallel(
             n_jobs=self.workers.jobs,
@@ -209,7 +214,11 @@ class Crew:
             max_nbytes=None,
             initializer=_tied_to(os.getpid()),  # threads and clusters ignore it
         )
-        yield from pool(delayed(_numbered)(function, number, task) for number, task in tasks)
+        calls = (delayed(_numbered)(function, number, task) for number, task in tasks)
+        with deferring_interrupts():  # in the midst of it, loky would wait for itself forever
+            results = pool(calls)  # starts the workers and hands out the first tasks
+        with closing(results):
+            yield from results
 
     def _ray(
         self, function: Callable[[Task], Result], tasks: Iterable[tuple[int, Task]]

@@ -11,8 +11,10 @@ class DaaceError(Exception):
     """Base of every error that this package raises on purpose."""
 
 
-def _quoted(argument: str) -> str:
-    return f"'{argument}'"
+def quoted(argument: str) -> str:
+    """Return the name of an argument in quotes, a phrase such as "The row" as it is."""
+    phrase = " " in argument or argument.startswith("'")
+    return argument if phrase else f"'{argument}'"
 
 
 class InvalidInput(DaaceError, ValueError):
@@ -24,7 +26,7 @@ class InvalidInput(DaaceError, ValueError):
     Args:
         message: the whole sentence, for errors that do not fit these parts; it may begin with the
             argument in quotes.
-        argument: name of the argument.
+        argument: name of the argument; or what the sentence is about, such as "The row".
         expected: what it must be or do, after "must".
         got: what came instead.
         remedy: what to do about it.
@@ -59,7 +61,7 @@ class InvalidInput(DaaceError, ValueError):
         self.place = ""
 
     def __str__(self) -> str:
-        return self.wording(_quoted)
+        return self.wording(quoted)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -81,7 +83,7 @@ class InvalidInput(DaaceError, ValueError):
             shell: whether the remedy is for users of the command line.
         """
         if self.message:
-            known = _quoted(self.argument)
+            known = quoted(self.argument)
             if self.argument and self.message.startswith(known):
                 return f"{self.place}{name(self.argument)}{self.message.removeprefix(known)}"
             return f"{self.place}{self.message}"

@@ -18,8 +18,8 @@ import daace
 from daace import Constraints, __version__, load_table
 from daace.cli import main
 from daace.cli.demo import DEMO_ROW
+from daace.density.registry import learned_kinds
 from daace.explain.explanation import Explanation
-from daace.explain.registry import available
 
 
 @pytest.fixture(scope="module")
@@ -544,7 +544,7 @@ def test_a_measurement_is_no_target(run, folder):
 def test_only_densities_that_exist_are_offered(run):
     text = " ".join(run("fit", "--help")[1].split())
     assert "one of 'linear-gaussian', 'kde'" in text
-    assert ("realnvp" in text) == ("realnvp" in available())
+    assert ("realnvp" in text) == ("realnvp" in learned_kinds())
 
 
 def test_warnings_are_one_line(run, folder):

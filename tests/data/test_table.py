@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daace.data.classes import label_array
-from daace.data.table import Standardizer, Table, numeric_matrix, quote
+from daace.data.labels import label_array
+from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
@@ -88,6 +88,7 @@ def test_labels_stay_what_json_can_hold() -> None:
         (_frame(b=[1.0, 2.0, 3.0, -1e200]), "more than that in 'b': drop these rows or clip"),
         (_frame(a=list("wxyz")), "numeric features only. Got text in 'a': encode"),
         (_frame(a=pd.Series(list("wxyz"), dtype="str")), "Got text in 'a'"),
+        (_frame(a=[1, 2, "many", 4]), "Got text in 'a' (row 2): encode"),
         (_frame(a=pd.Categorical([1, 2, 3, 4])), "Got numbers kept as text or objects in 'a'"),
         (_frame(a=pd.date_range("2020", periods=4)), "Got dates in 'a': convert them"),
         (_frame(a=["51,234.00", "1,000", "3", "4"]), "Got numbers with commas in 'a': convert"),
@@ -156,16 +157,6 @@ def test_units_must_name_features() -> None:
         Table.from_frame(_frame(), target="class", units={"a": "cm", "c": "kg"})
 
 
-def test_names_are_quoted_up_to_a_limit() -> None:
-    assert quote("ab") == "'a', 'b'"
-    assert quote("abcdefg") == "'a', 'b', 'c', 'd', 'e' and 2 more"
-
-
-def test_booleans_and_nullable_numbers_are_numbers() -> None:
-    frame = pd.DataFrame({"t": [True, False], "i": pd.array([1, 2], dtype="Int32")})
-    assert numeric_matrix(frame, what="x").tolist() == [[1, 1], [0, 2]]
-
-
 def test_take_select_shuffle_split(iris: Table, rng: np.random.Generator) -> None:
     assert iris.take([0, 1]).classes.tolist() == iris.classes.tolist()
     chosen = iris.select(["petal width", "sepal length"])
@@ -183,48 +174,6 @@ def test_take_select_shuffle_split(iris: Table, rng: np.random.Generator) -> Non
     assert sorted(map(tuple, [*kept.X, *held_out.X])) == sorted(map(tuple, iris.X))
     with pytest.raises(InvalidInput, match=r"'share' must be between 0 and 1\. Got 1\.5\."):
         iris.split(1.5, rng=rng)
-
-
-# Standardizer -------------------------------------------------------------------------------------
-
-
-def test_standardised_columns_have_mean_zero_and_deviation_one(cancer: Table) -> None:
-    Z = Standardizer.fit(cancer.X, features=cancer.features).transform(cancer.X)
-    assert Z.mean(axis=0) == pytest.approx(np.zeros(30), abs=1e-12)
-    assert Z.std(axis=0) == pytest.approx(np.ones(30), rel=1e-12)
-
-
-@given(
-    values=st.lists(st.floats(-1, 1), min_size=2, max_size=20),
-    scale=st.sampled_from([1e-12, 1e-3, 1.0, 1e6, 1e12]),
-    shift=st.sampled_from([0.0, 1.0, -1e3, 1e12]),
-)
-@example(values=[0.0, 1e-12], scale=1e12, shift=1e12)
-def test_inverse_is_exact_or_the_column_is_constant(
-    values: list[float], scale: float, shift: float
-) -> None:
-    X = scale * np.array(values)[:, None] + shift
-    try:
-        standardizer = Standardizer.fit(X, features=("a",))
-    except InvalidInput:
-        assert X.std() <= 1e-11 * np.abs(X).max()
-        return
-    back = standardizer.inverse(standardizer.transform(X))
-    assert np.abs(back - X).max() <= 1e-12 * np.abs(X).max()
-    assert np.isfinite(standardizer.transform(X)).all()
-
-
-def test_constant_columns_are_named() -> None:
-    X = np.column_stack([np.arange(4.0), np.full(4, 3.0), [1e12, 1e12, 1e12, 1e12 + 1e-3]])
-    message = r"Features must vary\. Got constant 'b', 'c': drop them"
-    with pytest.raises(InvalidInput, match=message):
-        Standardizer.fit(X, features=("a", "b", "c"))
-
-
-def test_identity_changes_nothing(rng: np.random.Generator) -> None:
-    X = rng.normal(size=(3, 2))
-    assert np.array_equal(Standardizer.identity(2).transform(X), X)
-    assert np.array_equal(Standardizer.identity(2).inverse(X), X)
 
 
 # Any frame: a density, or a clear error -----------------------------------------------------------

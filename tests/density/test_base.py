@@ -8,50 +8,19 @@ import pandas as pd
 import pytest
 
 from daace._checks import check_choice
-from daace._typing import FloatArray, Labels
+from daace._typing import FloatArray, Labels, Pullback
 from daace.data.table import Table
-from daace.density.base import (
-    ConditionalDensity,
-    DrawStatistics,
-    Pullback,
-    draw_classes,
-    log_posterior,
-    log_sum_exp,
-)
+from daace.density.base import ConditionalDensity
+from daace.density.draws import draw_classes
 from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.exceptions import InvalidInput
-
-
-def test_log_sum_exp_never_overflows() -> None:
-    rows = np.array([[0.0, 0.0], [-1e5, -1e5], [1e5, 0.0], [-1e300, 0.0]])
-    assert log_sum_exp(rows) == pytest.approx([np.log(2), -1e5 + np.log(2), 1e5, 0.0])
-    assert log_posterior(rows)[1] == pytest.approx(np.log([0.5, 0.5]))
-    assert log_posterior(rows)[3].tolist() == [-1e300, 0.0]
-
-
-def test_classes_are_drawn_from_the_prior() -> None:
-    drawn = draw_classes(np.log([0.2, 0.8]), 10_000, rng=np.random.default_rng(0), index=None)
-    assert drawn.mean() == pytest.approx(0.8, abs=0.02)
-    assert draw_classes(np.log([0.2, 0.8]), 3, rng=np.random.default_rng(0), index=0).max() == 0
 
 
 def test_choices_are_listed() -> None:
     check_choice("rule", "a", ("a", "b"))
     with pytest.raises(InvalidInput, match=r"'rule' must be one of 'a', 'b'\. Got 'c'\."):
         check_choice("rule", "c", ("a", "b"))
-
-
-def test_statistics_of_known_draws() -> None:
-    log_prob = np.arange(1001.0)
-    X = np.column_stack([log_prob, -log_prob])
-    draws = DrawStatistics.of(X, log_prob)
-    assert draws.mean == 500
-    assert draws.level == pytest.approx(990)
-    assert draws.spread == pytest.approx(500 / 1.349)
-    assert draws.lower == pytest.approx([1 - 99.8, -999 - 99.8])
-    assert draws.upper == pytest.approx([999 + 99.8, -1 + 99.8])
-    assert [draws.percentile(v) for v in (-5.0, 250.0, 5000.0)] == pytest.approx([0, 25, 100])
 
 
 def test_a_class_may_be_named_by_its_text(iris: Table) -> None:

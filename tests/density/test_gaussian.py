@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from daace import GaussianMixture, LinearGaussianNetwork
-from daace._typing import FloatArray
+from daace._typing import FloatArray, Pullback
 from daace.data.synthetic import draw_table, random_mixture
-from daace.density.base import ConditionalDensity, Pullback
+from daace.density.base import ConditionalDensity
 from daace.density.gaussian import WhitenedGaussians
 
 

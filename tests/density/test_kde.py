@@ -187,3 +187,85 @@ def test_arrays_that_do_not_fit(
     good, good_settings = KernelDensity(bandwidth=0.3).fit(_table(3)).to_arrays()
     with pytest.raises(ValueError, match=message):
         KernelDensity.from_arrays({**good, **arrays}, {**good_settings, **settings})
+
+
+# Checked without the row itself -------------------------------------------------------------------
+
+
+def refitted(kde: KernelDensity, table: Table, apart: FloatArray, x: FloatArray) -> FloatArray:
+    """The reference: log p(x, y) by kernels of all rows but some, counted class by class."""
+    Z, h, n = kde.to_model(table.to_frame()), kde.bandwidth_, len(x)
+    joint = np.empty(len(table.classes))
+    for k, label in enumerate(table.classes):
+        rows = Z[(table.y == label) & ~apart]
+        exponent = -0.5 * ((x - rows) ** 2).sum(axis=1) / h**2
+        joint[k] = np.logaddexp.reduce(exponent) - n * np.log(h * np.sqrt(2 * np.pi))
+        joint[k] -= np.log((~apart).sum())  # share of the class times the mean of its kernels
+    return joint
+
+
+def sorted_rows(said: Any, table: Table | None = None) -> FloatArray:
+    """What is said of the rows, with their classes, in an order of its own."""
+    if table is None:
+        joint = np.column_stack([said.labels, said.log_joint])
+    else:
+        joint = np.column_stack([np.searchsorted(table.classes, table.y), said])
+    ordered: FloatArray = joint[np.lexsort(joint.T)]
+    return ordered
+
+
+@pytest.mark.parametrize("bandwidth", [0.05, 0.4])
+def test_leaving_a_row_out_is_fitting_without_it(bandwidth: float) -> None:
+    table = _table(3, rows=90)
+    kde = KernelDensity(bandwidth=bandwidth).fit(table)
+    said = kde.held_out(table)
+    assert said is not None
+    Z = kde.to_model(table.to_frame())
+    expected = [refitted(kde, table, np.arange(90) == i, Z[i]) for i in range(90)]
+    assert sorted_rows(said) == pytest.approx(sorted_rows(expected, table), rel=1e-9, abs=1e-9)
+    assert said.draws is kde.draws_
+
+
+def test_copies_of_a_row_are_left_out_with_it() -> None:
+    table = _table(3, rows=60).take(np.repeat(np.arange(60), 3))
+    kde = KernelDensity(bandwidth=0.1).fit(table)
+    said = kde.held_out(table)
+    assert said is not None
+    Z = kde.to_model(table.to_frame())
+    expected = [refitted(kde, table, np.arange(180) // 3 == i // 3, Z[i]) for i in range(180)]
+    assert sorted_rows(said) == pytest.approx(sorted_rows(expected, table), rel=1e-9, abs=1e-9)
+
+
+def test_a_large_table_is_judged_in_part_whatever_its_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("daace.density.kde.JUDGED", 40)
+    table = _table(2, rows=300)
+    said = KernelDensity(bandwidth=0.3).fit(table).held_out(table)
+    other = table.shuffle(rng=np.random.default_rng(1))
+    again = KernelDensity(bandwidth=0.3).fit(other).held_out(other)
+    assert said is not None
+    assert again is not None
+    assert len(said.labels) == 40
+    assert again.log_joint == pytest.approx(said.log_joint, rel=1e-9)
+
+
+def test_blocks_do_not_show_in_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _table(3)
+    kde = KernelDensity(bandwidth=0.3, max_rows_per_class=60).fit(table)
+    said = kde.held_out(table)
+    monkeypatch.setattr("daace.density.kde.BLOCK", 1)
+    again = kde.held_out(table)
+    assert said is not None
+    assert again is not None
+    assert again.log_joint == pytest.approx(said.log_joint, rel=1e-12)
+
+
+def test_a_class_without_another_kernel_cannot_be_checked() -> None:
+    table = _table(2, rows=100)
+    X = table.X.copy()
+    first = np.flatnonzero(table.y == "c0")
+    X[first[:-9]] = X[first[0]]
+    repeated = Table(X, table.y, table.features, table.classes)
+    kde = KernelDensity(bandwidth=0.3, max_rows_per_class=2).fit(repeated)
+    assert kde.held_out(repeated) is None

@@ -12,10 +12,11 @@ from daace.data.synthetic import draw_table, random_mixture
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.kde import KernelDensity
-from daace.density.linear_gaussian import LinearGaussianNetwork, fit_parameters
+from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.density.network.families import SufficientStatistics, fit_parameters
+from daace.density.network.graph import Structure
 from daace.density.realnvp import RealNVP
 from daace.density.splits import hold_out
-from daace.density.structure import Structure, SufficientStatistics
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.loading import load

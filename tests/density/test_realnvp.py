@@ -19,11 +19,12 @@ from daace._progress import Bar
 from daace._typing import FloatArray
 from daace.data.synthetic import draw_table, moons, random_mixture
 from daace.data.table import Table
-from daace.density import checkpoint, realnvp, training
-from daace.density.presets import PRESETS
+from daace.density import realnvp
+from daace.density.flow import checkpoint, training
+from daace.density.flow.presets import PRESETS
+from daace.density.flow.trainer import Trainer, balanced_orders
 from daace.density.realnvp import RealNVP
 from daace.density.splits import hold_out
-from daace.density.trainer import Trainer, balanced_orders
 from daace.exceptions import InvalidInput, MissingDependency, NotFitted
 
 torch = pytest.importorskip("torch", reason="a flow is trained with torch")
@@ -287,7 +288,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
     script = """
 import os, signal, sys
 from daace.cli import main
-from daace.density.trainer import Trainer
+from daace.density.flow.trainer import Trainer
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 epoch = Trainer.epoch
 def interrupted(self, number, rate):
@@ -304,7 +305,7 @@ main(["fit", "data.csv", "--target", "class", "--density", "realnvp", "-o", "mod
     )
     assert done.returncode == 0, done.stderr
     assert "interrupted in epoch 4 of 500: the best state so far is kept." in done.stderr
-    assert "To go on, fit again with 'c'." in done.stderr
+    assert "To resume, fit again with 'c'." in done.stderr
     assert "Traceback" not in done.stderr
     assert len(load(tmp_path / "model.daace").density.history_) == 3
 
@@ -336,8 +337,8 @@ def test_a_learning_rate_that_overflows_is_named() -> None:
         small(learning_rate=1e30).fit(table())
 
 
-def test_a_training_that_goes_astray_says_so() -> None:
-    message = r"went astray: its best loss is .* a plain Gaussian's .* 'learning_rate' \(5\)"
+def test_a_training_that_diverges_says_so() -> None:
+    message = r"Training diverged: the best loss is .* plain Gaussian .* 'learning_rate' \(5\)"
     with pytest.warns(UserWarning, match=message):
         small(learning_rate=5.0).fit(table())
 
@@ -516,7 +517,7 @@ def test_orders_map_every_feature_as_often_as_any_other() -> None:
 
 def test_too_few_rows_to_tell_when_to_stop_are_named() -> None:
     few = table().take(np.arange(60))
-    with pytest.warns(UserWarning, match="Too few rows to tell when to stop: held out .* are 5"):
+    with pytest.warns(UserWarning, match="when to stop: early stopping holds out 5"):
         small(epochs=1).fit(few)
     small(epochs=1, early_stopping=False).fit(few)  # nothing to tell
 

@@ -178,3 +178,20 @@ def test_a_classifier_with_the_constant_columns_is_told(with_constants):
     tree = DecisionTreeClassifier(random_state=0).fit(frame[names].to_numpy(), frame["class"])
     with pytest.raises(InvalidInput, match="leaves out 'country', 'unit', fit it without"):
         Explainer(explainer.density, classifier=tree)
+
+
+def test_warnings_point_at_the_line_that_calls_fit():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=60)
+    frame = pd.DataFrame({"a": a, "copy": 2 * a, "country": "Peru"})
+    calls = [
+        lambda: fit(frame.assign(y=a > 0), target="y"),
+        lambda: fit(frame, pd.Series(a > 0, name="y")),
+        lambda: Table.from_frame(frame.assign(y=a > 0), target="y"),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            call()
+        assert "Left out of the model: 'country'" in str(said[0].message)
+        assert {warning.filename for warning in said} == {__file__}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daace.data.table import Standardizer
+from daace.data.standardizer import Standardizer
 from daace.landscape.constraints import Constraints
 from daace.landscape.rows import RowMap, frame_of_rows
 from daace.landscape.rules import Draft

@@ -41,7 +41,7 @@ def prepare(
     ] = None,
 ) -> None:
     """Read EPA's files, verify the published indices, and say what was found."""
-    from daace.data.export import csv_text
+    from daace.data.files import csv_text
     from daace.eqi.data.files import read_counties
     from daace.eqi.data.overview import prepared_frame, summarise
 

@@ -12,9 +12,9 @@ import typer
 
 from daace._files import write_atomically
 from daace._options import expanded
+from daace._wording import quote
 from daace.cli.terminal import busy, check_file, note
 from daace.cli.wording import sentence, with_options
-from daace.data.table import quote
 from daace.exceptions import InvalidInput
 from daace.landscape.rules.reading import options, read_options, read_rules
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from daace._options import expanded
+from daace._wording import quote
 from daace.cli.tables import Columns, read_table
 from daace.cli.terminal import busy, check_file, note
-from daace.data.table import quote
+from daace.density.registry import density_class, learned_kinds
 from daace.exceptions import InvalidInput
-from daace.explain.registry import available, density_class
 
 if TYPE_CHECKING:
     from daace.data.table import Table
@@ -40,7 +40,7 @@ ENDED = {
 class Learning:
     """How a density is learned."""
 
-    density: Annotated[str, typer.Option(help=f"How to learn: one of {quote(available())}.")] = (
+    density: Annotated[str, typer.Option(help=f"How to learn: one of {quote(learned_kinds())}.")] = (
         "linear-gaussian"
     )
     settings: Annotated[
@@ -95,9 +95,9 @@ def fit(
 def _check_use(data: Path, output: Path, learning: Learning) -> None:
     """Refuse options that do not go together, and files that cannot be written."""
     kind, settings, checkpoint = learning.density, learning.settings, learning.checkpoint
-    if kind not in available():
+    if kind not in learned_kinds():
         raise InvalidInput(
-            argument="--density", expected=f"be one of {quote(available())}", got=f"'{kind}'"
+            argument="--density", expected=f"be one of {quote(learned_kinds())}", got=f"'{kind}'"
         )
     if density_class(kind).holds_rows and not learning.include_rows:
         raise InvalidInput(
@@ -116,7 +116,7 @@ def _check_use(data: Path, output: Path, learning: Learning) -> None:
 
 def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> ConditionalDensity:
     """Return a density with the settings of a file, if there is one, and those given one by one."""
-    from daace.density.settings import read_settings
+    from daace.density.tuning.settings import read_settings
 
     density = density_class(kind)() if settings is None else read_settings(settings)
     for change in changes:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daace._wording import did_you_mean, quote
 from daace.cli.terminal import note
-from daace.data.table import did_you_mean, quote
 from daace.exceptions import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def read_table(data: Path, columns: Columns) -> Table:
         data: CSV, TSV or parquet.
         columns: which of its columns to learn.
     """
-    from daace.data.columns import likely_ids
     from daace.data.files import read_frame
+    from daace.data.left_out import likely_ids
     from daace.data.table import Table
 
     frame, target = read_frame(data), columns.target

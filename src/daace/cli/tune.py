@@ -14,7 +14,7 @@ from daace.cli.tables import Columns, read_table
 from daace.cli.terminal import check_file, note
 
 if TYPE_CHECKING:
-    from daace.density.tune import Tuning
+    from daace.density.tuning.tune import Tuning
 
 
 @dataclass
@@ -46,8 +46,8 @@ def tune(
     search: Search,
 ) -> None:
     """Search for the settings with which a realnvp describes a table best."""
-    from daace.density.settings import write_settings
-    from daace.density.tune import tune_realnvp
+    from daace.density.tuning.settings import write_settings
+    from daace.density.tuning.tune import tune_realnvp
 
     check_file("--output", output, data)
     if search.storage is not None:

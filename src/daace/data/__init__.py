@@ -1,1 +1,20 @@
-"""Tables: what a user has."""
+"""Tables: rows with feature names, units and class labels."""
+
+from daace.data.catalog import load_table
+from daace.data.files import TableFile, csv_text, open_table, read_frame
+from daace.data.inputs import as_table
+from daace.data.preprocess import preprocess
+from daace.data.standardizer import Standardizer
+from daace.data.table import Table
+
+__all__ = [
+    "Standardizer",
+    "Table",
+    "TableFile",
+    "as_table",
+    "csv_text",
+    "load_table",
+    "open_table",
+    "preprocess",
+    "read_frame",
+]

@@ -1,4 +1,4 @@
-"""Named tables: bundled with scikit-learn, in the folder `DAACE_DATA`, or on OpenML."""
+"""Tables by name: bundled with scikit-learn, in the folder `DAACE_DATA`, or on OpenML."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from daace.data.files import read_frame
-from daace.data.table import Table, quote
+from daace._wording import quote
+from daace.data.files.reader import read_frame
+from daace.data.table import Table
 from daace.exceptions import InvalidInput
 
 BUNDLED = ("breast_cancer", "iris", "wine_cultivars")
@@ -38,7 +39,11 @@ def load_table(name: str | int) -> Table:
 
     Looked up in this order: the tables inside scikit-learn's wheel, then
     `$DAACE_DATA/benchmark/NAME.parquet` (any name; its column 'class' is the target), then OpenML
-    (downloaded once, cached by scikit-learn).
+    (downloaded once, cached by scikit-learn). The tables from OpenML are those of the benchmark of
+    Grinsztajn et al. 2022 (arXiv:2207.08815).
+
+    Args:
+        name: name of a table, or its id on OpenML.
 
     Raises:
         InvalidInput: no table has this name, or it cannot be reached.
@@ -49,7 +54,9 @@ def load_table(name: str | int) -> Table:
     """
     if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
         raise InvalidInput(
-            f"'name' must be the name of a table or an id of OpenML. Got {type(name).__name__}."
+            argument="name",
+            expected="be the name of a table or an id of OpenML",
+            got=type(name).__name__,
         )
     number = OPENML.get(name) if isinstance(name, str) else int(name)
     if not isinstance(name, str):
@@ -63,8 +70,12 @@ def load_table(name: str | int) -> Table:
             return Table.from_frame(read_frame(path), target="class", name=name)
     if number is None:
         raise InvalidInput(
-            f"'name' must be one of {quote([*BUNDLED, *OPENML], limit=30)}, an id of OpenML, or a "
-            f"file in $DAACE_DATA/benchmark without its '.parquet'. Got '{name}'."
+            argument="name",
+            expected=(
+                f"be one of {quote([*BUNDLED, *OPENML], limit=30)}, an id of OpenML, or a file in "
+                "$DAACE_DATA/benchmark without its '.parquet'"
+            ),
+            got=f"'{name}'",
         )
     return _from_openml(name, number)
 
@@ -102,7 +113,7 @@ def _from_openml(name: str, number: int) -> Table:
     try:
         frame = bunch.data.astype(np.float64)
     except (TypeError, ValueError):
-        frame = bunch.data.copy()  # the table will say which columns are no numbers
+        frame = bunch.data.copy()  # the table reports which columns are not numeric
     target = "class" if "class" not in frame.columns else str(bunch.target.name)
     frame[target] = bunch.target.to_numpy()
     return Table.from_frame(frame, target=target, name=name)

@@ -1,4 +1,4 @@
-"""The paper's choice of features: drop what is nearly discrete or nearly constant."""
+"""The paper's selection of features: nearly discrete or nearly constant ones are dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from daace.exceptions import InvalidInput
 
 
 def fullest_bins_share(values: FloatArray, *, bins: int = 100, fullest: int = 3) -> float:
-    """Return the share of rows in the `fullest` of `bins` equal-width bins."""
+    """Return the share of rows in the fullest bins of a histogram.
+
+    Args:
+        values: one feature, shape `(rows,)`.
+        bins: number of equal-width bins.
+        fullest: how many of the fullest bins to count.
+    """
     low, high = float(values.min()), float(values.max())
     if not high > low:
         return 1.0
@@ -25,8 +31,13 @@ def preprocess(table: Table, *, min_distinct: int = 20, max_share: float = 0.95)
     A feature is dropped when it has fewer than `min_distinct` distinct values, or when the
     3 fullest of 100 equal-width bins hold at least `max_share` of its rows.
 
+    Args:
+        table: rows with their class.
+        min_distinct: smallest number of distinct values of a feature that is kept.
+        max_share: share of the rows in the 3 fullest bins at which a feature is dropped.
+
     Raises:
-        InvalidInput: nothing is left.
+        InvalidInput: no feature is left.
 
     Example:
         >>> from daace.data.catalog import load_table

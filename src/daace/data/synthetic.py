@@ -12,7 +12,14 @@ from daace.data.table import Table
 
 
 class MixtureParameters(NamedTuple):
-    """What a Gaussian mixture is made of; `daace.GaussianMixture(*parameters)` is its density."""
+    """Parameters of a Gaussian mixture; `daace.GaussianMixture(*parameters)` is its density.
+
+    Attributes:
+        weights: positive, shape `(components,)`.
+        means: shape `(components, features)`.
+        covariances: shape `(components, features, features)`.
+        labels: class of each component, shape `(components,)`.
+    """
 
     weights: FloatArray
     means: FloatArray
@@ -41,7 +48,11 @@ def curve_mixture(
 
 
 def moons(*, width: float = 0.15, components: int = 24) -> MixtureParameters:
-    """Two interleaved half circles of radius 1, 'lower' and 'upper'.
+    """Two interleaved half circles of radius 1, the classes 'lower' and 'upper'.
+
+    Args:
+        width: standard deviation around the half circles.
+        components: Gaussians along each of them.
 
     Example:
         >>> moons().means.shape
@@ -54,7 +65,12 @@ def moons(*, width: float = 0.15, components: int = 24) -> MixtureParameters:
 
 
 def rings(*, radii: tuple[float, float] = (1.0, 2.5), width: float = 0.2) -> MixtureParameters:
-    """Two concentric circles, 'inner' and 'outer'."""
+    """Two concentric circles, the classes 'inner' and 'outer'.
+
+    Args:
+        radii: radius of the inner and of the outer circle.
+        width: standard deviation around the circles.
+    """
     curves = {}
     for label, radius in zip(("inner", "outer"), radii, strict=True):
         count = max(8, round(2 * np.pi * radius / width))
@@ -71,7 +87,15 @@ def random_mixture(
     spread: float = 2.0,
     rng: np.random.Generator,
 ) -> MixtureParameters:
-    """Draw a mixture: `components` Gaussians per class with random means and covariances."""
+    """Draw a mixture with random weights, means and covariances.
+
+    Args:
+        features: number of features.
+        classes: number of classes, called 'c0', 'c1', ...
+        components: Gaussians of each class.
+        spread: standard deviation of the means.
+        rng: source of the parameters.
+    """
     count = classes * components
     means = rng.normal(scale=spread, size=(count, features))
     roots = rng.normal(size=(count, features, features)) / np.sqrt(features)
@@ -85,6 +109,12 @@ def draw_table(
     parameters: MixtureParameters, rows: int, *, rng: np.random.Generator, name: str = "mixture"
 ) -> Table:
     """Draw a table of independent rows from a mixture.
+
+    Args:
+        parameters: the mixture.
+        rows: number of rows.
+        rng: source of the rows.
+        name: what the table is called.
 
     Example:
         >>> draw_table(moons(), 100, rng=np.random.default_rng(0), name="moons")

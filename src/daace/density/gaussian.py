@@ -1,4 +1,4 @@
-"""Several Gaussians at once, each kept as the map that whitens it."""
+"""Several Gaussians evaluated together, each stored as the map that whitens it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
-from daace.density.base import Pullback
+from daace._typing import FloatArray, IntArray, Pullback
 
-#: Numbers that one block of rows takes, at most: 128 MB, however many classes and rows there are.
+#: Largest number of floats that a block of rows takes: 128 MB for any number of classes and rows.
 BLOCK = 2**24
 
 
@@ -40,12 +39,16 @@ class WhitenedGaussians:
         object.__setattr__(self, "_stacked", stacked)
 
     def blocks(self, rows: int) -> Iterator[slice]:
-        """Part rows so that each block of them fits into memory."""
+        """Split rows into blocks that fit into memory."""
         step = max(1, BLOCK // self.offsets.size)
         return (slice(begin, begin + step) for begin in range(0, max(rows, 1), step))
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        """Return the weighted log-density of each component and its pullback."""
+        """Return the weighted log-density of each component and its pullback.
+
+        Args:
+            X: rows, shape `(rows, n)`.
+        """
         stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
         residuals = (X @ stacked.T).reshape(len(X), *self.offsets.shape)
         residuals += self.offsets
@@ -64,6 +67,10 @@ class WhitenedGaussians:
 
         Between residuals r and s at its ends, a segment has `(1 - t) r + t s`, whose square is
         `(1 - t)^2 r'r + 2 t (1 - t) r's + t^2 s's`: only waypoints need the whitener.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`.
+            nodes: positions on a segment, from 0, its beginning, to 1.
         """
         stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
         count, waypoints, n = paths.shape
@@ -92,7 +99,7 @@ class WhitenedGaussians:
         return log_joint, pullback
 
     def sample(self, components: IntArray, *, rng: np.random.Generator) -> FloatArray:
-        """Draw one row for each entry of `components`."""
+        """Draw one row for each entry of `components`, shape `(rows, n)`."""
         noise = rng.normal(size=(len(components), self.offsets.shape[1]))
         X = np.empty_like(noise)
         for c in np.unique(components):

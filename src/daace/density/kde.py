@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from daace._checks import check_integer, check_number
-from daace._typing import FloatArray, Labels
+from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace.data.table import Table
-from daace.density.base import (
-    FARTHEST,
-    ConditionalDensity,
-    Pullback,
-    all_or_nothing,
-    draw_classes,
-)
-from daace.density.splits import split_for_check
+from daace.density.base import ConditionalDensity
+from daace.density.draws import HeldOut, draw_classes
+from daace.density.soundness import FARTHEST
+from daace.density.splits import can_be_checked, sets_of_copies
+from daace.density.transaction import all_or_nothing
 from daace.exceptions import InvalidInput
 
-#: Kernels evaluated at once: 4 MB stay in the cache levels that matter.
+#: Kernels evaluated at once: 4 MB stay in the cache.
 BLOCK = 500_000
+
+#: Rows that are judged without their own kernel: more would hardly tell more of how good it is.
+JUDGED = 5_000
 
 #: exp(-37) is 8e-17: ten thousand such kernels change the twelfth digit of one of size 1.
 NEGLIGIBLE = -37.0
@@ -31,12 +31,19 @@ class KernelDensity(ConditionalDensity):
     """p(x, y=k) = prior_k * mean over the rows r of class k of N(x; r, h^2 I).
 
     Evaluated exactly, in log space, block by block; the gradient comes from the same pass:
-    `d log p / dx = (sum_r w_r r - x) / h^2` with the kernels' shares w.
+    `d log p / dx = (sum_r w_r r - x) / h^2` with w the kernels divided by their sum. The
+    bandwidth that maximises the cross-validated likelihood was proposed by Habbema, Hermans and
+    van den Broek 1974 and by Duin 1976 (doi:10.1109/TC.1976.1674577).
 
     Args:
         bandwidth: h in standard deviations, or 'cv' for the best of 10 log-spaced values in
             0.1..1 by 10-fold cross-validated log-likelihood.
-        max_rows_per_class: a random subset is kept of larger classes.
+        max_rows_per_class: larger classes keep a random subset of this many rows.
+
+    Attributes:
+        rows_: the rows of each class, in model space.
+        log_prior_: log p(y).
+        bandwidth_: h, as given or chosen.
 
     Example:
         >>> from daace.data.catalog import load_table
@@ -56,7 +63,9 @@ class KernelDensity(ConditionalDensity):
                 check_number("bandwidth", bandwidth, above=0)
             except InvalidInput:
                 raise InvalidInput(
-                    f"'bandwidth' must be a positive number or 'cv'. Got {bandwidth!r}."
+                    argument="bandwidth",
+                    expected="be a positive number or 'cv'",
+                    got=repr(bandwidth),
                 ) from None
         check_integer("max_rows_per_class", max_rows_per_class, at_least=2)
         self.bandwidth = bandwidth
@@ -64,27 +73,66 @@ class KernelDensity(ConditionalDensity):
 
     @all_or_nothing
     def fit(self, table: Table) -> Self:
-        """Keep the rows, standardised, and choose the bandwidth."""
+        """Keep the rows, standardised, and choose the bandwidth.
+
+        Args:
+            table: rows with their class.
+
+        Raises:
+            InvalidInput: a class has fewer than 2 rows.
+        """
         X, y = self._learn_names(table)
-        rng = np.random.default_rng(0)
         counts = np.bincount(y, minlength=len(self.classes_))
-        rows = []
-        for k in range(len(counts)):
-            members = np.flatnonzero(y == k)
-            if len(members) > self.max_rows_per_class:
-                members = np.sort(rng.choice(members, self.max_rows_per_class, replace=False))
-            rows.append(X[members])
+        rows = [X[members] for members in self._choose_kernels(y)]
         h = best_bandwidth(rows) if self.bandwidth == "cv" else float(self.bandwidth)
         self._keep(rows, np.log(counts / counts.sum()), h)
         self._describe_draws()
         return self
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
-        parts = split_for_check(table)
-        if parts is None:
+    def _choose_kernels(self, y: IntArray) -> list[IntArray]:
+        """Return which rows of each class are kept."""
+        rng = np.random.default_rng(0)
+        chosen = []
+        for k in range(len(self.classes_)):
+            members = np.flatnonzero(y == k)
+            if len(members) > self.max_rows_per_class:
+                members = np.sort(rng.choice(members, self.max_rows_per_class, replace=False))
+            chosen.append(members)
+        return chosen
+
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what this density says of each row without the row itself (leave-one-out).
+
+        For row x of class k, with n_k rows of N and the kernels R_k kept of them:
+        `p(x, y=k) = (n_k - c) / (N - c) * mean over r in R_k that do not equal x of N(x; r, h^2 I)`
+        and `p(x, y=j) = n_j / (N - c) * mean over R_j` for the other classes, where c counts the
+        copies of x in its class, itself included. That is a refit without them, with the same
+        bandwidth and standardisation. Of more than `JUDGED` rows a fixed subset is judged; all
+        others stay kernels.
+        """
+        if not can_be_checked(table):
             return None
-        like = KernelDensity(bandwidth=self.bandwidth_, max_rows_per_class=self.max_rows_per_class)
-        return like.fit(parts[0]), parts[1]
+        X, y = self.to_model(table.to_frame()), np.searchsorted(self.classes_, table.y)
+        kernels = self._choose_kernels(y)
+        copies = np.empty(len(y), dtype=np.intp)
+        for k in range(len(kernels)):
+            sets = sets_of_copies(X[y == k])
+            copies[y == k] = sets if sets.any() else np.arange(len(sets))  # all of them equal
+        judged = np.random.default_rng(0).permutation(np.lexsort((y, *table.X.T)))[:JUDGED]
+        log_joint = self.log_joint(X[judged])
+        for k, members in enumerate(kernels):
+            own = y[judged] == k
+            mine = copies[judged[own]]
+            left_out = np.bincount(copies[y == k])[mine]
+            means = _log_mean_of_others(
+                X[judged[own]], mine, self.rows_[k], copies[members], self.bandwidth_
+            )
+            if np.isneginf(means).any():  # no kernel is left
+                return None
+            log_joint[own] += np.log(len(y) / (len(y) - left_out))[:, None]
+            shares = ((y == k).sum() - left_out) / (len(y) - left_out)
+            log_joint[own, k] = np.log(shares) + means
+        return HeldOut(log_joint, y[judged], self.draws_)
 
     def _keep(self, rows: list[FloatArray], log_prior: FloatArray, h: float) -> None:
         self.rows_ = rows
@@ -114,10 +162,10 @@ class KernelDensity(ConditionalDensity):
         return log_joint, pullback
 
     def _evaluate(self, X: FloatArray, means: list[FloatArray] | None) -> FloatArray:
-        """Return log p(x, y); append the kernel-weighted mean row by class, if they are wanted.
+        """Return log p(x, y); append the kernel-weighted mean of the rows of each class to `means`.
 
-        That is all a gradient needs. One product gives `-|x - r|^2 / 2h^2`, another the sums of
-        the rows that the kernels weigh.
+        A gradient needs nothing else. One product gives `-|x - r|^2 / 2h^2`, another the weighted
+        sums of the rows.
         """
         m, n = X.shape
         log_joint = np.empty((m, len(self.rows_)))
@@ -184,10 +232,10 @@ class KernelDensity(ConditionalDensity):
 
 
 def exp_where_it_counts(exponent: FloatArray) -> FloatArray:
-    """Exponentiate in place; kernels that vanish beside the largest, 1, become 0.
+    """Exponentiate in place; kernels that are negligible beside the largest, 1, become 0.
 
-    Most kernels are far away. Computing them costs 2 to 15 times more than skipping them (most
-    where they underflow to denormal numbers), and rounding discards the result.
+    Most kernels are far away. Computing them takes 2 to 15 times as long as skipping them (most
+    if they underflow to subnormal numbers), and rounding discards the result.
     """
     flat = exponent.reshape(-1)
     near = np.flatnonzero(flat > NEGLIGIBLE)
@@ -204,11 +252,11 @@ def best_bandwidth(
 ) -> float:
     """Return the bandwidth with the highest cross-validated log p(x | y).
 
-    One matrix of distances per class and fold serves all candidates.
+    One matrix of distances per class and fold is used for all candidates.
 
     Args:
         rows: model-space rows of each class.
-        folds: number of folds, by row order after a fixed shuffle.
+        folds: number of folds, assigned by a fixed shuffle.
         candidates: 10 log-spaced values in 0.1..1 when left out.
     """
     grid = np.logspace(-1, 0, 10) if candidates is None else candidates
@@ -223,6 +271,41 @@ def best_bandwidth(
             scores += _held_out(test, train, grid)
             scores -= len(test) * (n * np.log(grid) + np.log(len(train)))
     return float(grid[int(np.argmax(scores))])
+
+
+def _log_mean_of_others(
+    X: FloatArray, copies: IntArray, rows: FloatArray, sets: IntArray, h: float
+) -> FloatArray:
+    """Return the log of the mean kernel at each point, without those on copies of it.
+
+    Args:
+        X: points.
+        copies: number of each point's set of copies.
+        rows: where the kernels are.
+        sets: numbers of their sets.
+        h: bandwidth.
+
+    Returns:
+        -inf where no kernel is left.
+    """
+    means = np.full(len(X), -np.inf)
+    n = X.shape[1]
+    squares = np.einsum("rn,rn->r", rows, rows)
+    step = max(1, BLOCK // len(rows))
+    for begin in range(0, len(X), step):
+        part = slice(begin, begin + step)
+        distance = squares - 2 * (X[part] @ rows.T)
+        distance += np.einsum("rn,rn->r", X[part], X[part])[:, None]
+        same = copies[part, None] == sets
+        distance[same] = np.inf
+        np.maximum(distance, 0.0, out=distance)
+        nearest, others = distance.min(axis=1), (~same).sum(axis=1)
+        some = others > 0
+        kernels = (distance[some] - nearest[some, None]) * (-0.5 / h**2)
+        total = exp_where_it_counts(kernels).sum(axis=1)
+        means[part][some] = np.log(total) - np.log(others[some]) - 0.5 * nearest[some] / h**2
+    log_means: FloatArray = means - n * np.log(h) - 0.5 * n * np.log(2 * np.pi)
+    return log_means
 
 
 def _held_out(test: FloatArray, train: FloatArray, grid: FloatArray) -> FloatArray:

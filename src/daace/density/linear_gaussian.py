@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,28 +9,27 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice, check_integer
-from daace._typing import FloatArray, IntArray, Labels
-from daace.data.table import Table, quote
-from daace.density.base import (
-    FEWEST_ROWS,
-    ConditionalDensity,
-    Pullback,
-    all_or_nothing,
-    draw_classes,
-)
+from daace._typing import FloatArray, IntArray, Labels, Pullback
+from daace._warnings import warn_user
+from daace._wording import quote
+from daace.data.table import Table
+from daace.density.base import ConditionalDensity
+from daace.density.draws import HeldOut, draw_classes
 from daace.density.gaussian import WhitenedGaussians
-from daace.density.splits import split_for_check
-from daace.density.structure import (
+from daace.density.network.families import (
     VARIANCE_FLOOR,
-    Structure,
     SufficientStatistics,
     Terms,
+    fit_parameters,
     gaussian_scores,
-    hill_climb,
     most_parents,
     regress,
-    topological_order,
 )
+from daace.density.network.graph import Structure, topological_order
+from daace.density.network.hill_climbing import hill_climb
+from daace.density.privacy import FEWEST_ROWS
+from daace.density.splits import split_for_check
+from daace.density.transaction import all_or_nothing
 from daace.exceptions import InvalidInput
 
 Arcs = Iterable[tuple[str, str]]
@@ -40,27 +38,29 @@ Arcs = Iterable[tuple[str, str]]
 class LinearGaussianNetwork(ConditionalDensity):
     """p(x, y) = p(y) prod_i N(x_i; b0 + b' parents_i, s2), the class a root among the parents.
 
-    Coefficients and variance of a feature depend on the class where the class is its parent. The
-    structure comes from hill climbing on the BIC (add, remove, reverse arcs); coefficients are the
-    least-squares ones, variances unbiased. Given the class, x is one Gaussian, so density and
-    gradient are one matrix product.
+    A conditional linear Gaussian network (Lauritzen and Wermuth 1989, doi:10.1214/aos/1176347003).
+    Coefficients and variance of a feature depend on the class if the class is its parent. The
+    structure is found by hill climbing on the BIC (Schwarz 1978, doi:10.1214/aos/1176344136), see
+    `hill_climb`; coefficients are estimated by least squares, variances without bias. Given the
+    class, x is a single Gaussian, so density and gradient are one matrix product.
 
-    No row can be read out of the parameters: every class has at least 10 rows, and the numbers
-    that describe a feature in a class (coefficients, intercept, variance) are at least two fewer
-    than the rows of the class; of all rows, where the class is no parent.
+    No row can be read out of the parameters: every class has at least 10 rows, and a feature has
+    at least two parameters (coefficients, intercept, variance) fewer than there are rows in the
+    class, or in the table if the class is not its parent.
 
     Args:
         start: 'naive' begins with the class as parent of every feature, 'empty' with no arcs.
-        max_parents: largest number of parents of a feature, the class included.
-        forced: arcs (parent, child) by name that must be there; the class goes by the name of
+        max_parents: largest number of parents of a feature, the class included; None for no limit.
+        forced: arcs (parent, child) by name that the graph must have; the class has the name of
             the target column.
-        forbidden: arcs that must not be there. The class never has parents.
+        forbidden: arcs that the graph must not have. The class never has parents.
 
     Attributes:
         arcs_: arcs (parent, child) by name.
         log_prior_: log p(y).
         coefficients_: `coefficients_[k, i, j]` of parent j in the mean of feature i, class k.
-        intercepts_, variances_: shape `(classes, features)`.
+        intercepts_: intercept of each feature, shape `(classes, features)`.
+        variances_: residual variance of each feature, shape `(classes, features)`.
 
     Example:
         >>> from daace.data.catalog import load_table
@@ -92,6 +92,9 @@ class LinearGaussianNetwork(ConditionalDensity):
     def fit(self, table: Table) -> Self:
         """Learn structure and parameters.
 
+        Args:
+            table: rows with their class.
+
         Raises:
             InvalidInput: a class has fewer than 10 rows; or arcs name unknown columns, contradict
                 each other, make a cycle, or are too many for the rows of a class.
@@ -110,8 +113,13 @@ class LinearGaussianNetwork(ConditionalDensity):
     def fit_arcs(self, table: Table, arcs: Arcs) -> Self:
         """Learn the parameters only, for a given graph.
 
+        Args:
+            table: rows with their class.
+            arcs: arcs (parent, child) by name.
+
         Raises:
-            InvalidInput: as in `fit`.
+            InvalidInput: a class has fewer than 10 rows; or arcs name unknown columns, make a
+                cycle, or are too many for the rows of a class.
         """
         X, y = self._learn_names(table)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
@@ -119,16 +127,20 @@ class LinearGaussianNetwork(ConditionalDensity):
         self._check_counts(structure, stats, "arcs")
         return self._learn(stats, structure)
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what a network of four fifths of the rows says of the others."""
         parts = split_for_check(table)
         if parts is None:
             return None
-        return type(self)(**self.get_params()).fit(parts[0]), parts[1]
+        return type(self)(**self.get_params()).fit(parts[0]).judge_table(parts[1])
 
     def bic(self, table: Table) -> float:
         """Return the BIC of this graph on a table, in model space: higher is better.
 
-        It is -inf where a class has too few rows to learn the graph from them.
+        It is -inf if a class has too few rows to learn the graph from them.
+
+        Args:
+            table: rows with their class.
         """
         X = self.to_model(table.to_frame())
         y = np.searchsorted(self.classes_, table.y)
@@ -167,7 +179,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         return pd.DataFrame(rows, columns=["parent", "child", self.target_, "coefficient"])
 
     def log_joint(self, X: FloatArray) -> FloatArray:
-        """Return log p(x, y) for every class, shape `(rows, classes)`; memory for one block."""
+        """Return log p(x, y) for every class, shape `(rows, classes)`, block by block."""
         rows = self._check_rows(X)
         parts = [self.log_joint_and_pullback(rows[b])[0] for b in self.gaussians_.blocks(len(X))]
         return np.concatenate(parts)
@@ -268,21 +280,25 @@ class LinearGaussianNetwork(ConditionalDensity):
         structure = Structure(np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool))
         for arc in arcs:
             if isinstance(arc, str) or len(arc) != 2:
-                raise InvalidInput(f"'{argument}' must be pairs (parent, child). Got {arc!r}.")
+                raise InvalidInput(
+                    argument=argument, expected="be pairs (parent, child)", got=repr(arc)
+                )
             parent, child = (str(end) for end in arc)
             unknown = [
                 end for end in (parent, child) if end not in position and end != self.target_
             ]
             if unknown:
                 raise InvalidInput(
-                    f"'{argument}' must name columns of the table. Got {quote(unknown)}."
+                    argument=argument, expected="name columns of the table", got=quote(unknown)
                 )
             if child == self.target_:
                 if argument == "forbidden":
                     continue  # the class never has parents anyway
                 raise InvalidInput(
-                    f"'{argument}' must not point to the class. Got ('{parent}', '{child}'): "
-                    "the class never has parents."
+                    argument=argument,
+                    expected="not point to the class",
+                    got=f"('{parent}', '{child}')",
+                    remedy="the class never has parents",
                 )
             if parent == self.target_:
                 structure.class_arcs[position[child]] = True
@@ -292,14 +308,16 @@ class LinearGaussianNetwork(ConditionalDensity):
             try:
                 topological_order(structure.arcs)
             except ValueError:
-                raise InvalidInput(f"'{argument}' must not make a cycle.") from None
+                raise InvalidInput(argument=argument, expected="not make a cycle") from None
         return structure
 
     def _begin(
         self, forced: Structure, forbidden: Structure, stats: SufficientStatistics
     ) -> Structure:
         if (forced.arcs & forbidden.arcs).any() or (forced.class_arcs & forbidden.class_arcs).any():
-            raise InvalidInput("'forced' and 'forbidden' must not name the same arc.")
+            raise InvalidInput(
+                argument="'forced' and 'forbidden'", expected="not name the same arc"
+            )
         self._check_counts(forced, stats, "forced")
         class_arcs = forced.class_arcs.copy()
         limit = self.max_parents
@@ -312,7 +330,9 @@ class LinearGaussianNetwork(ConditionalDensity):
         if limit is not None and (parents > limit).any():
             child = self.features_[int(np.argmax(parents))]
             raise InvalidInput(
-                f"'forced' must keep to max_parents={limit}. Got {parents.max()} for '{child}'."
+                argument="forced",
+                expected=f"keep to max_parents={limit}",
+                got=f"{parents.max()} for '{child}'",
             )
         return Structure(forced.arcs.copy(), class_arcs)
 
@@ -328,38 +348,19 @@ class LinearGaussianNetwork(ConditionalDensity):
             child = int(lacking[0])
             where = "the smallest class" if structure.class_arcs[child] else "the table"
             raise InvalidInput(
-                f"'{argument}' must give '{self.features_[child]}' at most {most[child]:g} parents "
-                f"beside the class, as {where} has {fewest[child]:g} rows. Got {parents[child]}."
+                argument=argument,
+                expected=(
+                    f"give '{self.features_[child]}' at most {most[child]:g} parents beside the "
+                    f"class, as {where} has {fewest[child]:g} rows"
+                ),
+                got=str(parents[child]),
             )
 
     def _warn_collinear(self) -> None:
         floored = np.flatnonzero(np.any(self.variances_ <= VARIANCE_FLOOR, axis=0))
         if len(floored):
             names = [self.features_[j] for j in floored]
-            warnings.warn(
+            warn_user(
                 f"Nearly no variance is left in {quote(names)} given the class and other columns "
                 "(a copy or a sum of them, or constant in a class): consider dropping them.",
-                stacklevel=5,
             )
-
-
-def fit_parameters(
-    stats: SufficientStatistics, structure: Structure
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return log prior, coefficients, intercepts and variances for a graph."""
-    classes, n = len(stats.counts) - 1, stats.means.shape[1]
-    coefficients = np.zeros((classes, n, n))
-    intercepts = np.zeros((classes, n))
-    variances = np.zeros((classes, n))
-    for child in range(n):
-        parents = structure.parents(child)
-        with_class = bool(structure.class_arcs[child])
-        groups = stats.groups(with_class)
-        weights, residuals = regress(stats, child, parents, with_class)
-        freedom = stats.counts[groups] - len(parents) - 1
-        coefficients[:, child, parents] = weights
-        means = stats.means[groups]
-        intercepts[:, child] = means[:, child] - np.einsum("gp,gp->g", weights, means[:, parents])
-        variances[:, child] = np.maximum(residuals / freedom, VARIANCE_FLOOR)
-    log_prior = np.log(stats.counts[:-1] / stats.rows)
-    return log_prior, coefficients, intercepts, variances

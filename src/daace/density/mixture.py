@@ -1,4 +1,4 @@
-"""A Gaussian mixture given by its parameters: a known truth."""
+"""A Gaussian mixture given by its parameters: a density that is known exactly."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from daace._typing import FloatArray, Labels
-from daace.data.classes import label_array
-from daace.data.table import Standardizer
-from daace.density.base import (
-    ConditionalDensity,
-    Pullback,
-    check_draw,
-    log_sum_exp,
-)
+from daace._typing import FloatArray, Labels, Pullback
+from daace.data.labels import label_array
+from daace.data.standardizer import Standardizer
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
+from daace.density.draws import check_draw
 from daace.density.gaussian import WhitenedGaussians
 from daace.exceptions import InvalidInput
 
@@ -53,28 +50,32 @@ class GaussianMixture(ConditionalDensity):
             sigma = np.asarray(covariances, dtype=np.float64)
         except (TypeError, ValueError):
             raise InvalidInput(
-                "'weights', 'means' and 'covariances' must be arrays of numbers."
+                argument="'weights', 'means' and 'covariances'", expected="be arrays of numbers"
             ) from None
         names = label_array(np.asarray(labels))
         if mu.ndim != 2 or mu.size == 0 or w.shape != mu.shape[:1] or names.shape != mu.shape[:1]:
             raise InvalidInput(
-                "'weights', 'means' and 'labels' must have one entry per component. "
-                f"Got shapes {w.shape}, {mu.shape} and {names.shape}."
+                argument="'weights', 'means' and 'labels'",
+                expected="have one entry per component",
+                got=f"shapes {w.shape}, {mu.shape} and {names.shape}",
             )
         if sigma.shape != (*mu.shape, mu.shape[1]):
             raise InvalidInput(
-                f"'covariances' must have shape {(*mu.shape, mu.shape[1])}. Got {sigma.shape}."
+                argument="covariances",
+                expected=f"have shape {(*mu.shape, mu.shape[1])}",
+                got=str(sigma.shape),
             )
         if not (np.all(w > 0) and np.all(np.isfinite(w))):
-            raise InvalidInput("'weights' must be positive and finite.")
+            raise InvalidInput(argument="weights", expected="be positive and finite")
         if not np.isfinite(mu).all():
-            raise InvalidInput("'means' must be finite.")
+            raise InvalidInput(argument="means", expected="be finite")
+        wrong = InvalidInput(argument="covariances", expected="be symmetric and positive definite")
         try:
             roots = np.linalg.cholesky(sigma)
         except np.linalg.LinAlgError:
-            raise InvalidInput("'covariances' must be symmetric and positive definite.") from None
+            raise wrong from None
         if not np.allclose(sigma, sigma.transpose(0, 2, 1)):
-            raise InvalidInput("'covariances' must be symmetric and positive definite.")
+            raise wrong
         whiteners = np.linalg.inv(roots)
         self.weights = w / w.sum()
         self.means = mu
@@ -98,7 +99,7 @@ class GaussianMixture(ConditionalDensity):
         return f"GaussianMixture(components={len(self.weights)}, classes={self.classes_.tolist()})"
 
     def log_joint(self, X: FloatArray) -> FloatArray:
-        """Return log p(x, y) for every class, shape `(rows, classes)`; memory for one block."""
+        """Return log p(x, y) for every class, shape `(rows, classes)`, block by block."""
         rows = self._check_rows(X)
         parts = [self.log_joint_and_pullback(rows[b])[0] for b in self.gaussians_.blocks(len(X))]
         return np.concatenate(parts)
@@ -112,6 +113,9 @@ class GaussianMixture(ConditionalDensity):
     def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
         """Sum the components of each class; they are the last axis."""
         owner, flat = self.class_of_component_, joint.reshape(-1, joint.shape[-1])
+        if self.gaussian_:  # nothing to sum; with thousands of classes that is most of the time
+            log_joint = np.take(joint, np.argsort(owner), axis=-1)
+            return log_joint, lambda W: pullback(np.take(W, owner, axis=-1))
         members = [owner == k for k in range(len(self.classes_))]
         log_joint = np.column_stack([log_sum_exp(flat[:, m]) for m in members])
         log_joint = log_joint.reshape(*joint.shape[:-1], len(members))

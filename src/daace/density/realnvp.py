@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -11,58 +10,64 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice, check_integer, check_number
-from daace._typing import FloatArray, Labels
+from daace._typing import FloatArray, Labels, Pullback
+from daace._warnings import warn_user
 from daace.data.table import Table
-from daace.density.base import (
-    FEWEST_ROWS,
-    ConditionalDensity,
-    Pullback,
-    all_or_nothing,
-    draw_classes,
+from daace.density.base import ConditionalDensity
+from daace.density.draws import HeldOut, draw_classes
+from daace.density.flow.checkpoint import Checkpoint
+from daace.density.flow.coupling import CouplingFlow
+from daace.density.flow.presets import find_preset
+from daace.density.flow.trainer import (
+    Trainer,
+    balanced_orders,
+    import_torch,
+    one_thread,
+    tiny_is_zero,
 )
-from daace.density.checkpoint import Checkpoint
-from daace.density.coupling import CouplingFlow
-from daace.density.presets import find_preset
+from daace.density.flow.training import STOPPED, Schedule, history_frame, train, undisturbed
+from daace.density.privacy import FEWEST_ROWS
 from daace.density.splits import hold_out
-from daace.density.trainer import Trainer, balanced_orders, import_torch, one_thread, tiny_is_zero
-from daace.density.training import STOPPED, history_frame, train, undisturbed
+from daace.density.transaction import all_or_nothing
 
-#: Rows held out below which the loss on them is a matter of luck.
+#: With fewer held-out rows, the loss on them is mostly noise.
 FEW_HELD_OUT = 10
 
-#: A best loss above so many times that of a plain Gaussian is no model of the rows.
-ASTRAY = 2.0
+#: Training has diverged if the best loss is above this multiple of a plain Gaussian's.
+DIVERGED = 2.0
 
-WARNED = {"interrupted": "was interrupted", "overflow": "overflowed again and again"}
+WARNED = {"interrupted": "was interrupted", "overflow": "overflowed repeatedly"}
 
 
 class RealNVP(ConditionalDensity):
     """p(x, y) = p(y) N(f(x | y); 0, I) |det df/dx|, with f a stack of affine coupling layers.
 
-    Each layer keeps some features a and maps the others, z_b = e^s x_b + t, where s and t come
-    from a network with ReLU units that sees a and the class (see `CouplingFlow`). Trained by Adam
-    on the negative log-likelihood, in float32 on one thread, with Gaussian noise on each batch:
-    the same seed gives the same model. The learning rate falls by a tenth after 30 epochs without
-    improvement, 15 worse epochs lead back to the best state, and training ends in it. Evaluated
-    by numpy in float64: a saved flow needs no torch.
+    A conditional RealNVP (Dinh, Sohl-Dickstein and Bengio 2017, arXiv:1605.08803). Each layer
+    keeps some features a and maps the others, z_b = e^s x_b + t, where s and t come from a network
+    with ReLU units whose inputs are a and the class (see `CouplingFlow`). It is trained by Adam
+    (Kingma and Ba 2015, arXiv:1412.6980) on the negative log-likelihood, in float32 on one thread,
+    with Gaussian noise on each batch: the same seed gives the same model. The learning rate falls
+    by a tenth after 30 epochs without improvement, training returns to the best state after 15,
+    and ends in it. numpy evaluates the flow in float64: a saved flow needs no torch.
 
     It differs from the paper in three points: s is bounded, so that nothing overflows up to 1e100
     standard deviations from the data; the random orders of the features are balanced, so that two
-    layers or more leave none out; and with early stopping, which presets have not, it is the loss
-    of the held-out rows that decides on learning rate, ways back and the best state.
+    or more layers map all of them; and with early stopping, which presets do not use, the loss of
+    the held-out rows decides about learning rate, returns and the best state.
 
     Args:
         flows: number of coupling layers.
         layers: hidden layers of each network.
         hidden: units of a hidden layer, as a multiple of the number of features.
-        learning_rate, weight_decay: of Adam.
+        learning_rate: learning rate of Adam in the first epoch.
+        weight_decay: weight decay of Adam.
         noise: standard deviation of the noise, in standard deviations of a feature.
         epochs: largest number of passes over the rows.
         batches: steps per epoch.
         early_stopping: hold out a tenth of the rows, end in the state that is best on them, and
             stop after 60 epochs without improvement.
-        time_limit: seconds after which no new epoch begins.
-        seed: of initial weights, orders, batches and noise.
+        time_limit: seconds after which no new epoch begins; None for no limit.
+        seed: seed of initial weights, orders, batches and noise.
 
     Attributes:
         history_: frame with epoch, train_loss, validation_loss (-log p(x | y), nats per row) and
@@ -123,7 +128,15 @@ class RealNVP(ConditionalDensity):
     def preset(
         cls, name: str, *, epochs: int = 500, time_limit: float | None = None, seed: int = 0
     ) -> RealNVP:
-        """Return the settings that the paper tuned for a table, without early stopping.
+        """Return an unfitted flow with the settings of the paper for a table.
+
+        There is no early stopping.
+
+        Args:
+            name: name of the table.
+            epochs: largest number of passes over the rows.
+            time_limit: seconds after which no new epoch begins; None for no limit.
+            seed: seed of initial weights, orders, batches and noise.
 
         Raises:
             InvalidInput: the paper has no such table.
@@ -145,20 +158,20 @@ class RealNVP(ConditionalDensity):
 
         Args:
             table: rows with their class.
-            progress: show a bar with the loss on stderr, or a line a minute in a log.
-            checkpoint: file to which the state is written now and then, and from which a stopped
-                training goes on, with the same result; more `epochs` may be asked for then. One
-                that has come further than `epochs` is taken as it is.
+            progress: show a bar with the loss on stderr, or a line per minute in a log.
+            checkpoint: file to which the state is written regularly, and from which a stopped
+                training resumes, with the same result and perhaps more `epochs`. A training that
+                has had more than `epochs` is used as it is.
 
         Raises:
             MissingDependency: torch is not installed.
-            InvalidInput: a class has fewer than 10 rows; the training overflows whatever the
-                initial weights; or the checkpoint is that of another training.
-            KeyboardInterrupt: it came before the first epoch was over.
+            InvalidInput: a class has fewer than 10 rows; the training overflows with all initial
+                weights; or the checkpoint is that of another training.
+            KeyboardInterrupt: before the end of the first epoch.
 
         Warns:
-            UserWarning: the training was interrupted, overflowed again and again, or went astray;
-                there is one feature only, or too few rows for early stopping.
+            UserWarning: the training was interrupted, overflowed repeatedly, or diverged; there is
+                only one feature; or there are too few rows for early stopping.
         """
         import_torch()
         X, y = self._learn_names(table)
@@ -167,7 +180,7 @@ class RealNVP(ConditionalDensity):
         held_out = hold_out(X, y, rng=rng) & self.early_stopping
         self._warn_of_limits(X.shape[1], int(held_out.sum()))
         orders = balanced_orders(self.flows, X.shape[1], rng=rng)
-        # More epochs or more time only prolong a training; all else makes it another one.
+        # More epochs or more time only prolong a training; any other change makes it another one.
         settings = self.get_params() | {"epochs": None, "time_limit": None}
         place = None if checkpoint is None else Checkpoint.of(checkpoint, table.X, y, settings)
         with one_thread():
@@ -185,37 +198,22 @@ class RealNVP(ConditionalDensity):
                 flow = CouplingFlow(orders, *trainer.network(), len(counts))
                 self._keep(np.log(counts / counts.sum()), flow, history_frame(schedule.history))
                 self._describe_draws()
-        if self.stopped_ in WARNED:
-            interrupted = self.stopped_ == "interrupted"
-            resumes = checkpoint is not None and interrupted
-            further = f" To go on, fit again with '{checkpoint}'." if resumes else ""
-            warnings.warn(
-                f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + interrupted} of "
-                f"{self.epochs}: the best state so far is kept.{further}",
-                stacklevel=3,  # whoever called fit, past its decorator
-            )
-        plain = trainer.plain_loss()
-        if schedule.best > ASTRAY * plain:
-            warnings.warn(
-                f"The training went astray: its best loss is {schedule.best:.3g} nats per row, "
-                f"a plain Gaussian's {plain:.3g}. Lower 'learning_rate' ({self.learning_rate:g}).",
-                stacklevel=3,
-            )
+        self._warn_of_training(schedule, trainer.plain_loss(), checkpoint)
         return self
 
-    def held_out(self, table: Table) -> tuple[ConditionalDensity, Table] | None:
-        """Return this flow and the rows that early stopping held out, if enough."""
+    def held_out(self, table: Table) -> HeldOut | None:
+        """Return what this flow says of the rows that early stopping held out, if enough."""
         X, y = self.standardizer_.transform(table.X), np.searchsorted(table.classes, table.y)
         rng = np.random.default_rng(self._learned_with["seed"])
         rows = np.flatnonzero(hold_out(X, y, rng=rng))  # as in `fit`
         if not self._learned_with["early_stopping"] or len(rows) < FEW_HELD_OUT:
             return None
-        return self, table.take(rows)
+        return self.judge_table(table.take(rows))
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`.
 
-        Without notes for a gradient: an eighth faster, and no memory for them.
+        Nothing is kept for a gradient, which saves memory and an eighth of the time.
         """
         rows = self._check_rows(X)
         return self.flow_.log_density(rows) + self.log_prior_
@@ -233,7 +231,7 @@ class RealNVP(ConditionalDensity):
         return self.flow_.inverse(noise, chosen), self.classes_[chosen]
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
-        # No model file holds NaN: of a loss that is missing, or of an epoch that overflowed.
+        # A model file holds no NaN, as of a missing loss or of an epoch that overflowed.
         finite = self.history_.replace([np.inf, -np.inf], np.nan)
         history = finite.dropna(axis=1, how="all").dropna()
         arrays = {
@@ -268,30 +266,45 @@ class RealNVP(ConditionalDensity):
         density._keep(log_prior, flow, history_frame(history))
         return density
 
+    def _warn_of_training(
+        self, schedule: Schedule, plain: float, checkpoint: str | os.PathLike[str] | None
+    ) -> None:
+        """Warn after a training that did not end well."""
+        if self.stopped_ in WARNED:
+            interrupted = self.stopped_ == "interrupted"
+            resumes = checkpoint is not None and interrupted
+            further = f" To resume, fit again with '{checkpoint}'." if resumes else ""
+            warn_user(
+                f"The training {WARNED[self.stopped_]} in epoch {schedule.epochs + interrupted} of "
+                f"{self.epochs}: the best state so far is kept.{further}",
+            )
+        if schedule.best > DIVERGED * plain:
+            warn_user(
+                f"Training diverged: the best loss is {schedule.best:.3g} nats per row, that of a "
+                f"plain Gaussian {plain:.3g}. Lower 'learning_rate' ({self.learning_rate:g}).",
+            )
+
     def _warn_of_limits(self, features: int, held_out: int) -> None:
-        """Say before a training what it cannot give."""
+        """Warn before a training of what it cannot achieve."""
         if features == 1:
-            warnings.warn(
+            warn_user(
                 "With one feature a flow is one Gaussian per class: a kernel density ('kde') "
                 "follows any shape.",
-                stacklevel=4,  # whoever called fit, past its decorator
             )
         elif self.flows == 1:
-            warnings.warn(
+            warn_user(
                 "With one coupling layer half of the features are standard Gaussians, whatever "
                 "the class: 'flows' should be at least 2.",
-                stacklevel=4,
             )
         if self.early_stopping and held_out < FEW_HELD_OUT:
-            warnings.warn(
-                f"Too few rows to tell when to stop: held out for early stopping are {held_out}. "
-                "The flow may learn the rows by heart; a Bayesian network ('linear-gaussian') "
-                "needs fewer.",
-                stacklevel=4,
+            warn_user(
+                f"Too few rows to tell when to stop: early stopping holds out {held_out}. "
+                "The flow may memorise the rows; a Bayesian network ('linear-gaussian') needs "
+                "fewer.",
             )
 
     def _keep(self, log_prior: FloatArray, flow: CouplingFlow, history: pd.DataFrame) -> None:
         self.log_prior_ = log_prior
         self.flow_ = flow
         self.history_ = history
-        self._learned_with = self.get_params()  # others may be set before the next fit
+        self._learned_with = self.get_params()  # they may be changed before the next fit

@@ -12,7 +12,8 @@ from daace._checks import check_choice
 from daace._progress import Bar
 from daace._typing import FloatArray
 from daace._workers import BACKENDS, Backend, Workers
-from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG
 from daace.explain.answers.provenance import Provenance
@@ -144,13 +145,13 @@ def explain_solved(
         np.array([draws.percentile(value) for value in log_prob]),
         shares[:, index],
     ]
-    current = density.classes_[int(np.argmax(shares[0]))].item()
+    current = density.classes_.item(int(np.argmax(shares[0])))
     denied = find_denial(density, query.labels[row], current) if plan.found else ()
     frame = frame_of_rows(path, density.features_, whole=problem.to_user.whole)
     return Explanation(
         status=plan.status,
         current=current,
-        target=density.classes_[index].item(),
+        target=density.classes_.item(index),
         path=frame.rename_axis("waypoint"),
         along=frame_of_rows(np.column_stack(along), ALONG).rename_axis("waypoint"),
         cost=plan.cost,
@@ -190,7 +191,7 @@ def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
     """
     settings, target = query.settings, query.targets[row]
     density = settings.density
-    label = None if target is None else density.classes_[density.class_index(target)].item()
+    label = None if target is None else density.classes_.item(density.class_index(target))
     unknown = np.full((1, len(ALONG)), np.nan)
     return Explanation(
         status=Status.INVALID_ROW,

@@ -201,7 +201,7 @@ class Explainer(ModelReview):
             MissingDependency: pymoo is not installed.
         """
         settings = self._settings(seed=seed)
-        search = NSGA2() if planner is None else planner
+        search: object = NSGA2() if planner is None else planner
         if not isinstance(search, NSGA2):
             kind = type(search).__name__
             raise InvalidInput(argument="planner", expected="be an NSGA2", got=kind)
@@ -323,8 +323,9 @@ class Explainer(ModelReview):
                 know are passed through to the answers.
             output: CSV or parquet with a row per answer, as `Batch.to_frame(detail=True)`; or JSON
                 lines ('.jsonl') with whole explanations. It appears when all rows are explained.
-                In CSV, changes are rounded to six digits, all else is not; text that a spreadsheet
-                would run has a single quote before it.
+                In CSV, cost, log_prob, posterior and changes are rounded to six digits; starts and
+                ends are exact, because the row that is written must be the row that was judged.
+                Text that a spreadsheet would run has a single quote before it.
             target: one class for all; with two classes, the less probable one of each row when
                 left out.
             n_jobs: as in `explain_batch`.

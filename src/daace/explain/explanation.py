@@ -10,6 +10,7 @@ import pandas as pd
 
 from daace._checks import check_integer
 from daace._files import write_atomically
+from daace._json import dump_json
 from daace.density.base import ConditionalDensity
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.curves import plot_data
@@ -17,7 +18,6 @@ from daace.explain.answers.record import parse_record, to_record
 from daace.explain.answers.steps import write_steps
 from daace.explain.answers.words import NAMED, describe
 from daace.explain.asking.query import Query
-from daace.explain.encoding import dump_json
 from daace.explain.pages.report import render, render_fragment
 from daace.explain.trust.neighbours import nearest_rows
 from daace.explain.trust.stability import Stability, measure_stability

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from daace._checks import check_choice
-from daace.data.arguments import read_table
-from daace.data.table import Table, quote
+from daace._wording import quote
+from daace.data.inputs import as_table
+from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.realnvp import RealNVP
+from daace.density.registry import density_class, learned_kinds, learned_kinds
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
-from daace.explain.registry import LEARNED, density_class
 from daace.explain.trust.held_out import check_fit
 
 
@@ -27,9 +28,10 @@ def fit(
     target="class")`, or `fit(X, y)`. Columns that do not vary are left out of the model, with a
     warning; rows to be explained may have them or not.
 
-    How good the density is, is checked on a fifth of the rows, by one that is fitted on the
-    others (a flow: on those that early stopping holds out): `explainer.held_out`, None if there
-    are too few. Where it is weak, every explanation says so in its notes.
+    The density is checked on rows that it has not seen: a network on a fifth of the rows, by one
+    that is fitted on the others; a flow on those that early stopping holds out; a KDE by
+    leave-one-out. The result is `explainer.held_out`, None if there are too few rows. Where the
+    density is weak, every explanation says so in its notes.
 
     Args:
         table: rows with their class: a `Table`; or a frame of pandas, polars or pyarrow; or, with
@@ -57,7 +59,7 @@ def fit(
     if isinstance(y, str | ConditionalDensity):
         density, y = _choose_density(table, y, density), None
     learner = _unfitted(density)
-    rows = read_table(table, y, target=target)
+    rows = as_table(table, y, target=target)
     if hasattr(learner, "standardizer_"):
         if set(learner.features_) != set(rows.features):
             others = sorted(set(learner.features_) ^ set(rows.features))
@@ -82,7 +84,7 @@ def _choose_density(
         raise InvalidInput(
             argument="density", expected="be given once", got="it as second argument, too"
         )
-    if isinstance(second, str) and second not in LEARNED and not isinstance(table, Table):
+    if isinstance(second, str) and second not in learned_kinds() and not isinstance(table, Table):
         raise InvalidInput(
             f"The second argument must be the class of each row, or a density. Got '{second}': "
             f"if it is the column of the classes, pass target='{second}'."
@@ -93,14 +95,14 @@ def _choose_density(
 def _unfitted(density: str | ConditionalDensity | None) -> ConditionalDensity:
     """Return the density that is meant, fitted or not."""
     if density is None:
-        density = LEARNED[0]
+        density = learned_kinds()[0]
     if isinstance(density, str):
-        check_choice("density", density, LEARNED)
+        check_choice("density", density, learned_kinds())
         density = density_class(density)()
     if not isinstance(density, ConditionalDensity):
         raise InvalidInput(
             argument="density",
-            expected=f"be one of {quote(LEARNED)} or a ConditionalDensity",
+            expected=f"be one of {quote(learned_kinds())} or a ConditionalDensity",
             got=type(density).__name__,
         )
     return density

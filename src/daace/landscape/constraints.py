@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Self
 
 from daace._typing import FloatArray
-from daace.data.table import did_you_mean, quote
+from daace._wording import did_you_mean, quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.landscape.rules.base import Rule

@@ -15,7 +15,8 @@ import numpy as np
 
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import FloatArray, IntArray
-from daace.density.base import ConditionalDensity, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.landscape.path import (
     EPSILON,

@@ -11,8 +11,9 @@ import numpy as np
 
 from daace._checks import check_number
 from daace._typing import BoolArray, FloatArray, Labels
-from daace.data.table import quote
-from daace.density.base import ConditionalDensity, log_sum_exp
+from daace._wording import quote
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
 from daace.exceptions import InvalidInput
 
 #: Slack of a threshold that asks for nothing, in nats.

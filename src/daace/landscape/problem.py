@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.data.table import LARGEST
+from daace.data.numbers import LARGEST
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints
 from daace.landscape.cost import Landscape

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray
-from daace.data.table import Standardizer
+from daace.data.standardizer import Standardizer
 
 
 @dataclass(frozen=True, eq=False)

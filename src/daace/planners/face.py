@@ -10,7 +10,8 @@ import numpy as np
 
 from daace._checks import check_choice, check_integer
 from daace._typing import FloatArray
-from daace.density.base import ConditionalDensity, DrawStatistics
+from daace.density.base import ConditionalDensity
+from daace.density.draws import DrawStatistics
 from daace.landscape.problem import Problem
 from daace.notes import Note
 from daace.planners.base import (

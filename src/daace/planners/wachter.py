@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 
 from daace._checks import check_choice
 from daace._typing import FloatArray
-from daace.density.base import ConditionalDensity, DrawStatistics
+from daace.density.base import ConditionalDensity
+from daace.density.draws import DrawStatistics
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 from daace.planners.base import (

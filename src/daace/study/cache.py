@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from daace._files import write_atomically
+from daace._json import dump_json, load_json
 from daace.density.base import ConditionalDensity
+from daace.density.model_file import read_model, write_model
 from daace.exceptions import ModelFileError
-from daace.explain.encoding import dump_json, load_json
-from daace.explain.persistence import read_model, write_model
 from daace.planners.graphs import EdgeRule, Graph
 
 

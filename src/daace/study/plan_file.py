@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from daace._files import write_atomically
+from daace._json import dump_json, load_json
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json, load_json
 from daace.study.spec import TRUTH, StudySpec
 from daace.study.trials import TableKeys, Trial
 

@@ -13,9 +13,9 @@ import pandas as pd
 
 from daace._files import write_atomically
 from daace._journal import Journal
-from daace.data.table import quote
+from daace._json import dump_json, load_json
+from daace._wording import quote
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json, load_json
 
 Record = dict[str, Any]
 

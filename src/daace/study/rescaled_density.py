@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from daace._typing import FloatArray, Labels
-from daace.data.table import Standardizer
-from daace.density.base import ConditionalDensity, Pullback
+from daace._typing import FloatArray, Labels, Pullback
+from daace.data.standardizer import Standardizer
+from daace.density.base import ConditionalDensity
 
 
 class RescaledDensity(ConditionalDensity):

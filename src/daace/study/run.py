@@ -9,8 +9,8 @@ from pathlib import Path
 
 from daace._files import remove_abandoned
 from daace._progress import Bar
+from daace._wording import quote
 from daace._workers import Crew, WorkerDied, Workers
-from daace.data.table import quote
 from daace.exceptions import InvalidInput
 from daace.planners.face import Face
 from daace.study.cache import Cache

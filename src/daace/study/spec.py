@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from daace._json import dump_json
+from daace._wording import quote
 from daace.data.synthetic import moons, rings
-from daace.data.table import quote
 from daace.density.base import ConditionalDensity
+from daace.density.registry import density_class
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json
-from daace.explain.registry import density_class
 from daace.planners.base import Planner
 
 #: Name of the density that every path is evaluated under.
@@ -59,7 +59,7 @@ class DensitySpec:
 
     Attributes:
         name: by which algorithms refer to it.
-        kind: such as 'kde', see `daace.explain.registry`.
+        kind: such as 'kde', see `daace.density.registry`.
         preset: start from the settings that the density has for the table.
         settings: of its constructor.
     """

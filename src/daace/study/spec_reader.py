@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daace.data.table import quote
+from daace._wording import quote
+from daace.density.registry import density_class, learned_kinds
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain.registry import LEARNED, density_class
 from daace.study.spec import (
     MIXTURES,
     PLANNERS,
@@ -112,7 +112,7 @@ def _tables(top: Section) -> tuple[TableSpec, ...]:
 
 
 def _density(name: str, section: Section, named: list[str]) -> DensitySpec:
-    kind = section.choice("kind", LEARNED)
+    kind = section.choice("kind", learned_kinds())
     preset = section.take("preset", False)
     if preset not in (True, False) or (preset and kind != "realnvp"):
         section.refuse("preset", f"'preset' must be true or false, of a realnvp. Got {preset!r}.")

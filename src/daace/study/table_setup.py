@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from daace._typing import FloatArray, Labels
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.mixture import GaussianMixture
 from daace.planners.base import Planner
 from daace.planners.face import Face

@@ -6,10 +6,11 @@ import hashlib
 
 import numpy as np
 
+from daace._wording import quote
 from daace.data.catalog import load_table
 from daace.data.preprocess import preprocess
 from daace.data.synthetic import MixtureParameters, moons, random_mixture, rings
-from daace.data.table import Table, quote
+from daace.data.table import Table
 from daace.exceptions import InvalidInput
 from daace.study.spec import TableSpec
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from daace._checks import check_choice, check_integer, check_number
-from daace.data.table import quote
+from daace._wording import quote
 from daace.exceptions import InvalidInput
 
 Place = tuple[str, ...]

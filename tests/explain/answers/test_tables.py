@@ -134,14 +134,24 @@ def test_a_file_has_more_rows_than_are_written_at_once(simple, tmp_path, monkeyp
     assert [json.loads(line)["columns"]["who"] for line in lines] == [None, None, None, "d", "e"]
 
 
-def test_ends_are_written_in_full(simple, tmp_path):
+def test_ends_are_written_exactly_and_what_describes_them_readably(simple, tmp_path):
     (tmp_path / "d.csv").write_text("x1,x2\n0.1,0.3\n")
     simple.explain_file(tmp_path / "d.csv", tmp_path / "a.csv", target="well")
     many = simple.explain_batch([[0.1, 0.3]], target="well")
     table = pd.read_csv(tmp_path / "a.csv", dtype=str)
     assert float(table["x1"].iloc[0]) == many[0].counterfactual["x1"]
-    assert float(table["cost"].iloc[0]) == many[0].cost
-    assert table["x1_change"].iloc[0] == f"{many.to_frame(detail=True)['x1_change'].iloc[0]:.6g}"
+    exact = many.to_frame(detail=True)
+    for name in ("cost", "log_prob", "posterior", "x1_change"):
+        assert table[name].iloc[0] == f"{exact[name].iloc[0]:.6g}"
+    simple.explain_file(tmp_path / "d.csv", tmp_path / "long.csv", target="well", long=True)
+    table = pd.read_csv(tmp_path / "long.csv", dtype=str)
+    for name in ("cost", "posterior", "change", "change_sd"):
+        assert table[name].iloc[0] == f"{many.changes()[name].iloc[0]:.6g}"
+    assert float(table["to"].iloc[0]) == many.changes()["to"].iloc[0]
+    simple.explain_file(tmp_path / "d.csv", tmp_path / "a.parquet", target="well")
+    table = pd.read_parquet(tmp_path / "a.parquet")
+    for name in ("cost", "log_prob", "posterior", "x1", "x1_change"):
+        assert table[name].iloc[0] == exact[name].iloc[0]
 
 
 def test_many_changes_are_counted(simple):

@@ -14,7 +14,7 @@ import pytest
 from daace import Constraints, Explanation
 from daace.exceptions import InvalidInput
 from daace.explain import explainer
-from daace.explain.asking.rows import read_numbers, read_rows
+from daace.explain.asking.rows import read_column, read_rows
 from daace.explain.explainer import Explainer
 
 BAD = {
@@ -178,7 +178,7 @@ def test_an_audit_counts_invalid_rows_apart(bound, frame):
     ],
 )
 def test_what_is_a_number(cells, numbers, instead):
-    values, said = read_numbers(pd.Series(cells, dtype=object))
+    values, said = read_column(pd.Series(cells, dtype=object))
     np.testing.assert_array_equal(values, numbers)
     assert instead.items() <= said.items()
     assert set(said) == set(np.flatnonzero(np.isnan(values)))

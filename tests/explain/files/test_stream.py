@@ -47,9 +47,14 @@ def test_the_answers_are_those_of_a_batch(simple, table):
     assert frame.columns.tolist()[:3] == ["name", "row", "status"]
     assert frame["row"].tolist() == list(range(1500))
     expected = batch_frame(simple, table)
+    rounded = ["cost", "log_prob", "posterior"]
     pd.testing.assert_frame_equal(
-        frame[list(expected)], expected, check_exact=True, check_dtype=False
+        frame[list(expected)].drop(columns=rounded),
+        expected.drop(columns=rounded),
+        check_exact=True,
+        check_dtype=False,
     )
+    np.testing.assert_allclose(frame[rounded], expected[rounded], rtol=5e-6)
     source = pd.read_csv(table)
     assert frame["name"].equals(source["name"])
     assert frame["x1_start"].equals(source["x1"])
@@ -313,6 +318,36 @@ def test_a_foreign_part_is_left_alone(simple, few, resume):
     assert part.read_text() == "dear diary"
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize(
+    "line",
+    ["1", "null", "[]", '"row"', "{}", '{"status": "found"}', '{"row": 0, "notes": []}', "dear"],
+)
+def test_lines_that_are_not_ours_are_refused(simple, few, suffix, long, line, monkeypatch):
+    if suffix == ".jsonl" and long:
+        return
+    out = few.with_name(f"answers{suffix}")
+    part = Path(f"{out}.part")
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stream, "_finish", stop)
+        with pytest.raises(KeyboardInterrupt):
+            simple.explain_file(few, out, target="well", long=long)
+    content = part.read_text().splitlines()
+    assert len(content) == 41
+    part.write_text("\n".join([*content[:20], line, *content[21:], ""]))
+    before = part.read_bytes()
+    with pytest.raises(InvalidInput, match=r"answers\S+\.part' (must hold answers of|is damaged)"):
+        simple.explain_file(few, out, target="well", long=long)
+    assert part.read_bytes() == before
+    part.write_text("\n".join([*content, ""]))
+    simple.explain_file(few, out, target="well", long=long)
+
+
 def test_the_source_is_not_written_over(simple, table):
     before = table.read_bytes()
     with pytest.raises(InvalidInput, match=r"data.csv' must not be written to, as it is used"):
@@ -325,9 +360,14 @@ def test_a_bad_row_is_told_before_the_work_begins_if_asked_to(simple, table):
     frame.loc[1400, "x1"] = np.nan
     frame.to_csv(table, index=False)
     out = table.with_name("answers.csv")
-    with pytest.raises(
-        InvalidInput, match=r"data.csv', rows counted from 0: Row 1400: .* 'x1' is missing"
-    ):
+    expected = r"data.csv', rows counted from 0: Row 1400: .* 'x1' is missing"
+    with pytest.raises(InvalidInput, match=expected):
+        simple.explain_file(table, out, target="well", strict=True)
+    frame.astype({"x2": object}).assign(x2=frame["x2"].where(frame.index != 700, "many")).to_csv(
+        table, index=False
+    )
+    expected = r"data.csv', rows counted from 0: Row 700: .* 'x2' is 'many'\."
+    with pytest.raises(InvalidInput, match=expected):
         simple.explain_file(table, out, target="well", strict=True)
     assert not Path(f"{out}.part").exists()
 

@@ -128,7 +128,7 @@ def test_one_class_can_be_drawn(straight):
 
 
 def test_the_course_of_a_training_can_be_drawn():
-    from daace.density.training import history_frame
+    from daace.density.flow.training import history_frame
     from daace.explain.pictures.model_plots import draw_history
 
     history = history_frame([[1, 3.0, 3.2, 0.1], [2, 2.0, 2.5, 0.1], [3, 1.9, 2.6, 0.09]])

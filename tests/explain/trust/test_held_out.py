@@ -11,7 +11,6 @@ import pytest
 
 from daace import (
     Explainer,
-    KernelDensity,
     LinearGaussianNetwork,
     RealNVP,
     Table,
@@ -110,22 +109,21 @@ def test_networks_are_checked_by_a_second_fit(ring):
     assert (expected.rows, len(train)) == (80, 320)
 
 
-def test_kernel_densities_keep_their_bandwidth(ring):
-    density = KernelDensity().fit(ring)
-    like, rest = density.held_out(ring)
-    assert like.bandwidth_ == density.bandwidth_
-    assert sum(map(len, like.rows_)) == len(ring) - len(rest)
+def test_kernel_densities_are_checked_without_each_row(ring):
+    explainer = fit(ring, "kde")
+    assert explainer.held_out.rows == len(ring)
+    assert explainer.held_out.log_prob < explainer.check(ring).log_prob
 
 
 def test_flows_are_checked_by_what_they_stopped_by(ring):
     pytest.importorskip("torch")
     flow = RealNVP(flows=2, layers=1, hidden=2, epochs=3, seed=4).fit(ring)
     flow.set_params(seed=5, early_stopping=False)  # for another training
-    same, rest = flow.held_out(ring)
-    assert same is flow
+    said = flow.held_out(ring)
+    assert said.draws is flow.draws_
     loss = flow.history_["validation_loss"].min()
-    X, y = flow.to_model(rest.to_frame()), rest.y
-    log_density = flow.log_joint(X)[np.arange(len(X)), y] - flow.log_prior_[y]
+    y = said.labels
+    log_density = said.log_joint[np.arange(len(y)), y] - flow.log_prior_[y]
     assert -log_density.mean() == pytest.approx(loss, rel=1e-4)
     blind = RealNVP(flows=2, layers=1, hidden=2, epochs=1, early_stopping=False)
     assert fit(ring, blind).held_out is None

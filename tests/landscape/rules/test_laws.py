@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from daace._typing import FloatArray
-from daace.data.table import Standardizer
+from daace.data.standardizer import Standardizer
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints
 from daace.landscape.rules import CompiledRules, Draft, Link, Rule

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from daace.density.base import Pool
+from daace.density.draws import Pool
 from daace.planners.descent.quasi_newton import HISTORY, Metric, StepHistory, precondition
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray
+from daace._wording import quote
 from daace.data.preprocess import preprocess
-from daace.data.table import Table, quote
+from daace.data.table import Table
 from daace.eqi.data.formula import Formulas
 from daace.exceptions import InvalidInput
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from daace.data.table import quote
+from daace._wording import quote
 from daace.eqi.data.counties import DOMAINS
 from daace.exceptions import InvalidInput
 

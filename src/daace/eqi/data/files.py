@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from daace.data.table import numeric_matrix, quote
+from daace._wording import quote
+from daace.data.frames import numeric_matrix
 from daace.eqi.data.counties import DOMAINS, Counties, apply_to_logged
 from daace.eqi.data.dictionary import DICTIONARY_COLUMNS, describe_variables
 from daace.eqi.data.formula import learn_formulas

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from daace._json import load_json
 from daace._typing import FloatArray
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import load_json
 
 #: FIPS codes of the EQI that the map has under another one.
 RENAMED = {2270: 2158, 46113: 46102, 51515: 51019}

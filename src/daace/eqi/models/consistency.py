@@ -13,16 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from daace._typing import FloatArray, Labels
-from daace.data.table import Standardizer
-from daace.density.base import (
-    ConditionalDensity,
-    DrawStatistics,
-    Pullback,
-    check_draw,
-    draw_classes,
-    log_sum_exp,
-)
+from daace._typing import FloatArray, Labels, Pullback
+from daace.data.standardizer import Standardizer
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
+from daace.density.draws import DrawStatistics, check_draw, draw_classes
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data.counties import DOMAINS, INDICES, Counties, index_name
 from daace.exceptions import InvalidInput

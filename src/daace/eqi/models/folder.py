@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from daace._files import write_atomically
+from daace._json import dump_json, load_json
 from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data.counties import Counties
 from daace.eqi.models.densities import eqi_flow, restricted_network
 from daace.eqi.models.performance import measure_flow, measure_networks, performance_table
 from daace.exceptions import InvalidInput
-from daace.explain.encoding import dump_json, load_json
 from daace.explain.explainer import Explainer
 from daace.explain.loading import load
 

@@ -12,7 +12,8 @@ import numpy as np
 from daace._progress import Bar
 from daace._typing import FloatArray
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, log_posterior
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data.counties import Counties
 from daace.eqi.models.densities import restricted_network

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.data.table import Standardizer
+from daace.data.standardizer import Standardizer
 from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data.counties import CATEGORIES, INDICES, Counties

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from daace._progress import Bar
+from daace._wording import quote
 from daace._workers import Workers
-from daace.data.table import quote
 from daace.eqi.data.counties import Counties
 from daace.eqi.models.planners import StraightOptimizer
 from daace.eqi.policy.advisor import Advisor

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from daace._formats import format_number, format_sd
+from daace._json import dump_json
 from daace.eqi.data.counties import CATEGORIES, DOMAINS, RUCC, Counties
 from daace.eqi.policy.advisor import Advisor
 from daace.eqi.policy.recourse import CountyPath, Recourse, category_of
-from daace.explain.encoding import dump_json
 
 #: Smaller changes, in standard deviations of a variable over the counties, are only counted.
 SMALL = 0.1

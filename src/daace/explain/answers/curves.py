@@ -9,7 +9,8 @@ import pandas as pd
 
 from daace._checks import check_choice
 from daace._typing import FloatArray
-from daace.density.base import ConditionalDensity, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.terrain import log_odds, terrain
 from daace.landscape.path import gauss_rule, points_along, segment_lengths, segment_vectors

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
+from daace._json import read_number, read_text
 from daace.explain.asking.identity import describe_planner
 from daace.explain.asking.settings import Settings
-from daace.explain.encoding import read_number, read_text
 from daace.landscape.constraints import Constraints
 from daace.landscape.goal import Goal
 from daace.planners.base import Plan, Planner

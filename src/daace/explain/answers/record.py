@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daace.data.table import LARGEST, quote
-from daace.exceptions import InvalidInput
-from daace.explain.answers.answer import ALONG, Answer
-from daace.explain.answers.provenance import Provenance
-from daace.explain.encoding import (
+from daace._json import (
     load_foreign_json,
     read_number,
     read_numbers,
@@ -21,6 +17,11 @@ from daace.explain.encoding import (
     read_texts,
     reason,
 )
+from daace._wording import quote
+from daace.data.numbers import LARGEST
+from daace.exceptions import InvalidInput
+from daace.explain.answers.answer import ALONG, Answer
+from daace.explain.answers.provenance import Provenance
 from daace.landscape.constraints import Constraints
 from daace.landscape.rows import frame_of_rows
 from daace.notes import Note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from daace.data.table import quote
+from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
@@ -55,7 +55,7 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
         current: the predicted class.
     """
     try:
-        recorded = density.classes_[density.class_index(label)].item()
+        recorded = density.classes_.item(density.class_index(label))
     except InvalidInput:
         return ()
     if recorded == current:

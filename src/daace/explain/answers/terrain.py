@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.data.table import quote
-from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace._wording import quote
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import Answer
 from daace.landscape.path import midpoint_rule, points_along

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from daace._formats import exact, format_number, format_sd, percent, percent_of_cases, shorten
-from daace.data.table import quote
+from daace._wording import quote
 from daace.explain.answers.answer import Answer
 
 #: Changes that are named in each step; the others are counted.

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from daace._json import dump_json
 from daace._typing import FloatArray
-from daace.density.base import DRAWS_SEED, ConditionalDensity
+from daace.density.base import ConditionalDensity
+from daace.density.draws import DRAWS_SEED
 from daace.exceptions import InvalidInput
 from daace.explain.asking.settings import Settings
-from daace.explain.encoding import dump_json
 from daace.explain.judging.classifier import ClassifierPosterior
 
 #: Draws of the density at which it, and a classifier, are compared; gradients at fewer.

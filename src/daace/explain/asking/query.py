@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray
-from daace.data.table import quote
+from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.asking.rows import Rows
@@ -87,7 +87,7 @@ class Query:
         classes, place = np.unique(index[valid], return_inverse=True)
         goal_of = np.full(len(rows), -1, dtype=np.intp)
         goal_of[valid] = place
-        goals = tuple(settings.goal(density.classes_[k].item()) for k in classes)
+        goals = tuple(settings.goal(density.classes_.item(k)) for k in classes)
         labels = rows.labels if rows.labels is not None else [None] * len(rows)
         return cls(settings, rows.values, wanted, goals, goal_of, invalid, labels, first, logs)
 

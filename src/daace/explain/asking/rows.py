@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import numbers
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,12 +12,9 @@ import pandas as pd
 
 from daace._formats import shorten
 from daace._typing import FloatArray
-from daace.data.table import LARGEST
+from daace.data.numbers import parse_numbers
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
-
-#: Text that is a number.
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 #: Values named in the reason why a row cannot be read.
 NAMED = 3
@@ -84,7 +78,7 @@ def read_rows(density: ConditionalDensity, given: object) -> Rows:
     values = np.empty((len(frame), len(density.features_)))
     wrong: dict[int, list[str]] = {}
     for j, name in enumerate(density.features_):
-        values[:, j], gaps = read_numbers(frame[name])
+        values[:, j], gaps = read_column(frame[name])
         for row, what in gaps.items():
             wrong.setdefault(row, []).append(f"'{name}' {what}")
     invalid = {row: _reason(parts) for row, parts in sorted(wrong.items())}
@@ -95,31 +89,19 @@ def _labels(density: ConditionalDensity, frame: pd.DataFrame) -> list[Any] | Non
     return list(frame[density.target_]) if density.target_ in frame.columns else None
 
 
-def read_numbers(column: pd.Series) -> tuple[FloatArray, dict[int, str]]:
+def read_column(column: pd.Series) -> tuple[FloatArray, dict[int, str]]:
     """Return the numbers of a column, NaN where there is none, and what is there instead.
 
     Text that is a plain number counts as one: a single word makes a whole column text.
 
     Example:
-        >>> values, instead = read_numbers(pd.Series(["1.5", None, "many"]))
+        >>> values, instead = read_column(pd.Series(["1.5", None, "many"]))
         >>> values.tolist(), instead
         ([1.5, nan, nan], {1: 'is missing', 2: "is 'many'"})
     """
-    kind = column.dtype
-    numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
-    if numeric:
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan).copy()
-    else:
-        values = np.array([_number(value) for value in column], dtype=np.float64)
-    values[np.abs(values) > LARGEST] = np.nan
+    values = parse_numbers(column)
     cells = column.to_numpy(dtype=object)
     return values, {int(i): _instead(cells[i]) for i in np.flatnonzero(np.isnan(values))}
-
-
-def _number(value: object) -> float:
-    if isinstance(value, str):
-        return float(value) if NUMBER.fullmatch(value.strip()) else math.nan
-    return float(value) if isinstance(value, numbers.Real | Decimal) else math.nan
 
 
 def _instead(value: object) -> str:

@@ -88,8 +88,10 @@ def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solv
         plans = [replace(plan, judged=said) for plan, said in zip(plans, judged, strict=True)]
         if stopped is not None:
             plans = [_stopped(plan, stopped, reason) for plan in plans]
-    pairs = zip(problems.items(), plans, strict=True)
-    return {row: Solved(problem, plan) for (row, problem), plan in pairs}
+    return {
+        row: Solved(problem, plan)
+        for (row, problem), plan in zip(problems.items(), plans, strict=True)
+    }
 
 
 def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:

@@ -8,22 +8,28 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from daace.data.export import csv_text
-from daace.data.files import TableFile, import_parquet
+from daace._json import dump_json
+from daace.data.files import TableFile, csv_text, import_parquet
 from daace.density.base import ConditionalDensity
 from daace.explain.answers.tables import Layout
-from daace.explain.encoding import dump_json
 
 FORMATS = (".csv", ".parquet", ".jsonl")
 
-#: Digits of changes in CSV. All else is written in full, as a batch has it: ends rounded to six
-#: digits met their goal in 18 of 45 answers, rounded to eight in 39. The changes in words are
-#: there to be read.
-DIGITS = ".6g"
+#: Significant digits in CSV of what describes an answer. Starts and ends are written exactly, as
+#: the row that is written must be the row that was judged: ends rounded to six digits met their
+#: goal in 18 of 45 answers, rounded to eight in 39.
+DIGITS = 6
+
+#: Columns of the outcome that are rounded to `DIGITS`.
+ROUNDED = ("cost", "log_prob", "posterior", "change", "change_sd")
 
 
 class AnswerWriter:
     """Turns outcomes into a file.
+
+    In CSV, cost, log-density, posterior and changes have six significant digits; starts and ends
+    are exact, because the row that is written must be the row that was judged. Parquet and JSON
+    lines hold every number exactly.
 
     Args:
         file: open for writing.
@@ -73,7 +79,7 @@ class AnswerWriter:
             frame = self._layout.wide(outcomes, index, others, detail=True)
         frame.insert(others.shape[1], self._layout.name("row"), frame.index.to_numpy())
         if self._suffix == ".csv":
-            text = csv_text(frame, header=not self._begun, formats=self._formats(others))
+            text = csv_text(frame, header=not self._begun, digits=self._digits(others))
             self._file.write(text.encode())
         else:
             self._append_parquet(frame)
@@ -84,8 +90,8 @@ class AnswerWriter:
         if self._parquet is not None:
             self._parquet.close()
 
-    def _formats(self, others: pd.DataFrame) -> dict[str, str]:
-        ours = ["change", "change_sd", *(f"{name}_change" for name in self._layout.features)]
+    def _digits(self, others: pd.DataFrame) -> dict[str, int]:
+        ours = [*ROUNDED, *(f"{name}_change" for name in self._layout.features)]
         names = [self._layout.name(name) for name in ours]
         return {name: DIGITS for name in names if name not in others.columns}
 

@@ -7,10 +7,10 @@ import warnings
 from dataclasses import asdict
 from typing import Any
 
+from daace._json import read_number, read_text, reason
+from daace.density.model_file import read_model, write_model
 from daace.exceptions import DaaceError, ModelFileError
 from daace.explain.asking.settings import Settings
-from daace.explain.encoding import read_number, read_text, reason
-from daace.explain.persistence import read_model, write_model
 from daace.explain.trust.held_out import from_record, to_record
 from daace.landscape.constraints import Constraints
 from daace.planners.optimizer import PathOptimizer

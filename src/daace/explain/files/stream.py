@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import pandas as pd
 
 from daace._files import check_writable, destination, replacing
 from daace._journal import Journal
+from daace._json import dump_json
 from daace._progress import Bar
+from daace._signals import remembering_interrupts
+from daace._wording import quote
 from daace.data.files import TableFile, import_parquet, open_table
-from daace.data.table import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.answering import Jobs, answer_all
@@ -29,7 +32,6 @@ from daace.explain.asking.query import Query, refuse
 from daace.explain.asking.rows import Rows, read_rows
 from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import BLOCK, share_out
-from daace.explain.encoding import dump_json
 from daace.explain.explanation import Explanation
 from daace.explain.files.answer_file import FORMATS, AnswerWriter, passed_columns
 
@@ -67,7 +69,9 @@ def explain_file(
     with (
         closing(table.blocks(BLOCK, columns=known)) as blocks,
         Journal(part_of(output), asked, resume=resume) as journal,
+        remembering_interrupts() as raise_lost,
     ):
+        _check_answers(journal, density, whole=whole, long=long)
         with Bar("Explaining", None, done=journal.rows, shown=jobs.progress) as bar:
             quiet = replace(jobs, progress=False)
             for first, frame, parts in _waiting(blocks, journal, one_by_one=jobs.single):
@@ -80,6 +84,7 @@ def explain_file(
                     raise _placed(error, source, first, len(frame), journal) from None
                 journal.append(_lines(first, answers, whole=whole))
                 bar.advance(steps=len(frame))
+                raise_lost()
         others = [name for name in table.columns if name not in known]
         summary = _finish(journal, output, table, others, density, long)
         journal.remove()
@@ -127,6 +132,36 @@ def _check_rows(settings: Settings, source: Path, blocks: Iterable[pd.DataFrame]
         invalid.update({first + row: why for row, why in found.items()})
         first += len(rows)
     refuse(invalid, max(first, 2), place=f"'{source}', rows counted from 0: ")
+
+
+def _check_answers(
+    journal: Journal, density: ConditionalDensity, *, whole: bool, long: bool
+) -> None:
+    """Raise `InvalidInput` unless the answers of a stopped run can be written once all are there.
+
+    Args:
+        journal: of the run.
+        density: knows features and classes.
+        whole: whether they are whole explanations.
+        long: one row a change.
+    """
+    writer = AnswerWriter(BytesIO(), ".jsonl" if whole else ".csv", density, long=long)
+    for outcomes in journal.blocks(FINAL):
+        try:
+            _count(Tally(), outcomes)
+            writer.write(0, outcomes, pd.DataFrame(index=pd.RangeIndex(len(outcomes))))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise InvalidInput(
+                f"'{journal.path}' must hold answers of this program. Some of its lines are "
+                "something else: delete the file to begin anew."
+            ) from None
+
+
+def _count(tally: Tally, outcomes: Sequence[dict[str, Any]]) -> None:
+    """Count outcomes, or whole explanations."""
+    for one in outcomes:
+        steps = one["steps"] if "steps" in one else len(one["path"]) - 1
+        tally.add(one["status"], cost=float(one["cost"]), steps=steps, notes=one["notes"])
 
 
 def _waiting(
@@ -210,9 +245,7 @@ def _finish(
         writer = AnswerWriter(file, suffix, density, others=others, long=long)
         first = 0
         for outcomes, passed in _with_others(journal, table, others, verbatim=suffix == ".csv"):
-            for one in outcomes:
-                steps = one["steps"] if "steps" in one else len(one["path"]) - 1
-                tally.add(one["status"], cost=float(one["cost"]), steps=steps, notes=one["notes"])
+            _count(tally, outcomes)
             writer.write(first, outcomes, passed)
             first += len(outcomes)
         writer.close()

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, Labels
-from daace.density.base import DRAWS_SEED, ConditionalDensity
+from daace.density.base import ConditionalDensity
+from daace.density.draws import DRAWS_SEED
 from daace.exceptions import InvalidInput
 from daace.explain.judging.interface import (
     check_probabilities,

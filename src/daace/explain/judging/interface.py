@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray
-from daace.data.classes import label_array
-from daace.data.table import quote
+from daace._wording import quote
+from daace.data.labels import label_array
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.judging.torch_module import TorchModule, is_torch_module

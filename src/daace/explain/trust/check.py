@@ -9,11 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from daace._typing import BoolArray, FloatArray
-from daace.data.table import Table, as_pandas, quote
+from daace._typing import BoolArray, FloatArray, IntArray
+from daace._wording import quote
+from daace.data.frames import as_pandas
+from daace.data.table import Table
 from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
+from daace.density.draws import HeldOut
+from daace.density.registry import learned_kinds
 from daace.exceptions import InvalidInput
-from daace.explain.registry import LEARNED
 from daace.landscape.goal import Posterior
 
 if TYPE_CHECKING:
@@ -122,32 +126,47 @@ def check_density(density: ConditionalDensity, table: object, judge: Posterior |
         InvalidInput: the table has no rows, other features, or classes that are not known.
     """
     X, labels = model_rows(density, table)
-    draws = density.draws_
-    log_prob = density.log_prob(X)
+    said = HeldOut(density.log_joint(X), labels, density.draws_)
+    return summarize(said, density.kind, None if judge is None else judge.log_posterior(X))
+
+
+def summarize(said: HeldOut, kind: str, log_posteriors: FloatArray | None = None) -> Check:
+    """Return how well a density does on rows.
+
+    Args:
+        said: what it says of them.
+        kind: of the density.
+        log_posteriors: log p(y | x) of whoever judges the class, `(rows, classes)`; the
+            density's when left out.
+    """
+    labels, draws = said.labels, said.draws
+    log_prob = log_sum_exp(said.log_joint)
     percentiles = np.array([draws.percentile(value) for value in log_prob])
-    shares = np.exp((judge or density).log_posterior(X))
-    truth = labels[:, None] == np.arange(len(density.classes_))
+    if log_posteriors is None:
+        log_posteriors = log_posterior(said.log_joint)
+    shares = np.exp(log_posteriors)
+    truth = labels[:, None] == np.arange(shares.shape[1])
     errors = ((shares - truth) ** 2).sum(axis=1)
     baselines = ((truth.mean(axis=0) - truth) ** 2).sum(axis=1)
     bins = reliability(shares, truth)
     gap = (bins["confidence"] - bins["accuracy"]).abs()
     brier, baseline = float(errors.mean()), float(baselines.mean())
     rare = float((percentiles < RAREST).mean())
-    error = float((gap * bins["rows"]).sum() / len(X))
+    error = float((gap * bins["rows"]).sum() / len(labels))
     return Check(
-        rows=len(X),
+        rows=len(labels),
         log_prob=float(log_prob.mean()),
         expected=draws.mean,
-        z=float((log_prob.mean() - draws.mean) / draws.sd * np.sqrt(len(X))),
+        z=float((log_prob.mean() - draws.mean) / draws.sd * np.sqrt(len(labels))),
         rare=rare,
         percentiles=percentiles,
-        accuracy=float(truth[np.arange(len(X)), shares.argmax(axis=1)].mean()),
+        accuracy=float(truth[np.arange(len(labels)), shares.argmax(axis=1)].mean()),
         brier=brier,
         brier_baseline=baseline,
-        brier_error=float((errors - baselines).std() / np.sqrt(len(X))),
+        brier_error=float((errors - baselines).std() / np.sqrt(len(labels))),
         calibration_error=error,
         reliability=bins,
-        warnings=find_warnings(density.kind, rare, brier, baseline, error),
+        warnings=find_warnings(kind, rare, brier, baseline, error),
     )
 
 
@@ -201,7 +220,7 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
 
 def model_rows(
     density: ConditionalDensity, rows: object, *, name: str = "table"
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, IntArray]:
     """Return the rows of a table or frame in model space, and the index of each row's class."""
     table = as_table(density, rows, name=name)
     if len(table) == 0:
@@ -248,7 +267,7 @@ def find_warnings(
 ) -> tuple[str, ...]:
     """Return what is wrong with a density of this kind, one sentence each."""
     found = []
-    others = " or ".join(f"'{name}'" for name in LEARNED if name != kind)
+    others = " or ".join(f"'{name}'" for name in learned_kinds() if name != kind)
     if rare > TOO_MANY_RARE:
         found.append(
             f"{100 * rare:.0f}% of the rows are less plausible than 99% of what the density "

@@ -13,15 +13,16 @@ import pandas as pd
 
 from daace._typing import FloatArray
 from daace.data.table import Table
-from daace.density.base import FEWEST_ROWS, ConditionalDensity
+from daace.density.base import ConditionalDensity
+from daace.density.privacy import FEWEST_ROWS
 from daace.exceptions import InvalidInput
 from daace.explain.trust.check import (
     BINS,
     POORLY_CALIBRATED,
     TOO_MANY_RARE,
     Check,
-    check_density,
     find_warnings,
+    summarize,
 )
 from daace.notes import Note
 
@@ -46,12 +47,12 @@ def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # all was said when the density was fitted
-            parts = density.held_out(table)
+            said = density.held_out(table)
     except InvalidInput:  # without the rows that are held out a class, or a column, is too poor
         return None
-    if parts is None:
+    if said is None:
         return None
-    return _without_single_rows(check_density(*parts, None))
+    return _without_single_rows(summarize(said, density.kind))
 
 
 def _without_single_rows(check: Check) -> Check:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
-from daace.data.table import numeric_matrix
+from daace.data.frames import numeric_matrix
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import Answer
 from daace.explain.trust.check import as_frame

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_integer
-from daace.data.table import quote
+from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.exceptions import InvalidInput

@@ -11,7 +11,8 @@ import pandas as pd
 
 from daace._checks import check_integer
 from daace.data.table import Table
-from daace.density.base import ConditionalDensity, log_posterior, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import Answer
 from daace.explain.asking.merging import merge_steps

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daace.data.table import quote
+from daace._wording import quote
 from daace.exceptions import InvalidInput
 from daace.landscape.rules.argument import Names
 from daace.landscape.rules.base import Relaxation, Row, Rule

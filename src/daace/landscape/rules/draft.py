@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.data.table import Standardizer
+from daace.data.standardizer import Standardizer
 from daace.exceptions import InvalidInput
 from daace.landscape.feasible import Changes, FeasibleSet, Grid
 from daace.landscape.linear_constraints import Slabs

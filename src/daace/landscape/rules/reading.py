@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from daace._files import check_exists
-from daace.data.table import did_you_mean, quote
+from daace._wording import did_you_mean, quote
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints
 from daace.landscape.rules.base import Rule

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray
-from daace.density.base import Pool
+from daace.density.draws import Pool
 
 #: Steps that are kept for each path.
 HISTORY = 8

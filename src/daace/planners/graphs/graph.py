@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from daace._typing import BoolArray, FloatArray, IntArray
-from daace.density.base import ConditionalDensity, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.landscape.cost import LARGEST_POWER, Landscape
 from daace.landscape.feasible import FeasibleSet

@@ -6,7 +6,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from daace.density.base import DRAWS_SEED, ConditionalDensity, DrawStatistics, log_sum_exp
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
+from daace.density.draws import DRAWS_SEED, DrawStatistics
 from daace.landscape.problem import Problem
 from daace.planners.graphs.edges import EdgeRule
 from daace.planners.graphs.graph import Graph

@@ -1,0 +1,46 @@
+"""Numbers in tables: how large they may be, and which cells hold one."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray
+
+#: Larger numbers overflow when they are squared.
+LARGEST = 1e100
+
+#: Text that is a number: digits, with or without sign, decimal point and exponent.
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def parse_numbers(column: pd.Series) -> FloatArray:
+    """Return the numbers of a column, NaN where a cell holds none or one above `LARGEST`.
+
+    Text that is a plain number counts as one: a single word turns a whole column into text.
+
+    Args:
+        column: cells of any type.
+
+    Example:
+        >>> parse_numbers(pd.Series(["1.5", None, "many"])).tolist()
+        [1.5, nan, nan]
+    """
+    kind = column.dtype
+    if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    else:
+        values = np.array([_parse(value) for value in column], dtype=np.float64)
+    values[np.abs(values) > LARGEST] = np.nan
+    return values
+
+
+def _parse(value: object) -> float:
+    if isinstance(value, str):
+        return float(value) if NUMBER.fullmatch(value.strip()) else math.nan
+    return float(value) if isinstance(value, numbers.Real | Decimal) else math.nan

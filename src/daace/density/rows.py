@@ -1,0 +1,93 @@
+"""Rows in user units, in any form that users have them: frame, Series, dict or array."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray
+from daace._wording import quote
+from daace.data.frames import as_pandas, check_unique, numeric_matrix
+from daace.exceptions import InvalidInput
+
+
+def frame_of_rows(rows: object, *, features: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return rows as a frame with every feature; values and other columns are unchanged.
+
+    Args:
+        rows: a frame of pandas, polars or pyarrow, a Series, a dict or an array.
+        features: names of the features, in the order of an array's columns.
+        columns: names of features and other columns, in the order of an array that has both.
+
+    Raises:
+        InvalidInput: features are missing, or names are repeated.
+    """
+    if isinstance(rows, Mapping):
+        rows = pd.DataFrame([{str(name): value for name, value in rows.items()}])
+    elif isinstance(rows, pd.Series):
+        rows = pd.DataFrame([rows.to_list()], columns=[str(name) for name in rows.index])
+    rows = as_pandas(rows)
+    if not isinstance(rows, pd.DataFrame):
+        rows = _frame_of_array(rows, features, columns)
+    names = [str(column) for column in rows.columns]
+    check_unique(names, what="The row")
+    missing = [name for name in features if name not in names]
+    if missing:
+        raise InvalidInput(
+            argument="The row", expected=f"have every feature. Missing: {quote(missing)}"
+        )
+    return rows.set_axis(names, axis=1)
+
+
+def numbers_of_rows(
+    frame: pd.DataFrame, *, features: Sequence[str], known: Collection[str]
+) -> FloatArray:
+    """Return the features of a frame as finite numbers.
+
+    Args:
+        frame: rows in user units, with every feature.
+        features: names of the features, in the order of the result's columns.
+        known: names of all columns that the model knows of.
+
+    Returns:
+        Shape `(rows, features)`.
+
+    Raises:
+        InvalidInput: a column is unknown, or not made of finite numbers.
+    """
+    extra = [name for name in frame.columns if name not in known]
+    if extra:
+        raise InvalidInput(
+            argument="The row",
+            expected=f"have the features of the model only. Unknown: {quote(extra)}",
+            remedy="drop these columns",
+        )
+    frame = frame[list(features)]
+    objects = {  # a Series that also held a class name arrives as objects: numbers are numbers
+        name: frame[name].astype(np.float64)
+        for name, kind in zip(features, frame.dtypes, strict=True)
+        if pd.api.types.is_object_dtype(kind)
+        and frame[name].map(lambda value: isinstance(value, int | float | np.number)).all()
+    }
+    frame = frame.assign(**objects) if objects else frame
+    return numeric_matrix(frame, what="The row")
+
+
+def _frame_of_array(rows: Any, features: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    try:
+        array = np.atleast_2d(np.asarray(rows, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            argument="The row",
+            expected="be a Series, a dict, a DataFrame or an array of numbers",
+            got=type(rows).__name__,
+        ) from None
+    for names in (features, columns):
+        if array.ndim == 2 and array.shape[1] == len(names):
+            return pd.DataFrame(array, columns=list(names))
+    raise InvalidInput(
+        argument="The row", expected=f"have {len(features)} values", got=f"shape {np.shape(rows)}"
+    )
