@@ -138,7 +138,7 @@ def ask(
     question = Question(
         planner=planner if time_limit is None else _limited(planner, time_limit),
         landscape=Landscape(density, penalty=explainer.penalty, scale=explainer.scale),
-        goals=tuple(_goal(explainer, density.classes_[k].item(), min_log_prob) for k in classes),
+        goals=tuple(_goal(explainer, density.classes_.item(k), min_log_prob) for k in classes),
         constraints=Constraints() if explainer.constraints is None else explainer.constraints,
         judge=judge,
         budget=explainer.classifier_budget,
@@ -171,7 +171,7 @@ def answer_invalid(
         min_log_prob: as asked.
     """
     explainer, density = asked.explainer, asked.explainer.density
-    label = None if target is None else density.classes_[density.class_index(target)].item()
+    label = None if target is None else density.classes_.item(density.class_index(target))
     return Explanation(
         status=Status.INVALID_ROW,
         current=None,

@@ -131,8 +131,8 @@ class Explanation:
         frame = frame_of_rows(path, density.features_, whole=problem.to_user.whole)
         return cls(
             status=plan.status,
-            current=judge.classes_[int(np.argmax(shares[0]))].item(),
-            target=judge.classes_[region.index].item(),
+            current=judge.classes_.item(int(np.argmax(shares[0]))),
+            target=judge.classes_.item(region.index),
             path=frame.rename_axis("waypoint"),
             profile=profile.rename_axis("waypoint"),
             cost=plan.cost,

@@ -89,7 +89,7 @@ def note_denied(
 
 def _find_denial(density: ConditionalDensity, label: object, e: Explanation) -> tuple[str, ...]:
     try:
-        stated = density.classes_[density.class_index(label)].item()
+        stated = density.classes_.item(density.class_index(label))
     except InvalidInput:  # missing, or a class that the model does not know
         return ()
     if stated == e.current:

@@ -16,6 +16,7 @@ import pandas as pd
 from daace._checks import check_choice
 from daace._files import check_writable, destination, replacing
 from daace._progress import Bar
+from daace._signals import remembering_interrupts
 from daace._workers import BACKENDS, Backend
 from daace.data.files import TableFile, import_parquet, open_table
 from daace.data.table import quote
@@ -83,6 +84,7 @@ def explain_file(
     with (
         closing(table.blocks(BLOCK, columns=known)) as blocks,
         Journal(part, asked, resume=resume) as journal,
+        remembering_interrupts() as raise_lost,
     ):
         _check_answers(journal, explainer.density, whole=whole, long=long)
         with Bar("Explaining", None, done=journal.rows, shown=progress) as bar:
@@ -110,6 +112,7 @@ def explain_file(
                 answers = note_denied(explainer.density, frame, answers)
                 journal.append(_lines(first, answers, whole=whole))
                 bar.advance(steps=len(rows))
+                raise_lost()
         others = [name for name in table.columns if name not in known]
         summary = _finish(journal, output, table, others, explainer.density, long)
         journal.remove()
