@@ -151,7 +151,7 @@ def test_a_stopped_study_leaves_no_process_and_goes_on(tmp_path, how, expected):
 
 #: Interrupts joblib when it has made the thread of its pool and not yet started it.
 INTERRUPTED_START = """
-import os, signal, threading
+import os, signal, threading, time
 from daace._workers import Workers
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -166,8 +166,9 @@ def interrupt_and_start(thread):
 threading.Thread.start = interrupt_and_start
 try:
     with Workers(jobs=2).ready() as crew:
-        print(sorted(crew.run(abs, [-1, -2, -3])))
-except KeyboardInterrupt:
+        print(sorted(crew.run(time.sleep, [1000] * 4)))
+except KeyboardInterrupt as error:
+    kept = error  # with all that was going on; the tasks are given up all the same
     print("interrupted")
 """
 

@@ -56,6 +56,50 @@ def terminable() -> Iterator[list[int]]:
 
 
 @contextmanager
+def remembering_interrupts() -> Iterator[Callable[[], None]]:
+    """Remember Ctrl-C, so that one that a library has swallowed can be raised again.
+
+    numpy clears every error inside some of its functions, an interrupt included: of those that
+    arrive while a text array is indexed, half are lost (https://github.com/numpy/numpy/issues/20596).
+
+    Yields:
+        a function that raises `KeyboardInterrupt` if an interrupt came, to be called where the
+        work can be stopped.
+
+    Example:
+        >>> with remembering_interrupts() as raise_lost:
+        ...     try:
+        ...         signal.raise_signal(signal.SIGINT)
+        ...     except KeyboardInterrupt:
+        ...         pass  # as numpy does
+        ...     try:
+        ...         raise_lost()
+        ...     except KeyboardInterrupt:
+        ...         print("stopped")
+        stopped
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        signal.default_int_handler(number, frame)
+
+    def raise_lost() -> None:
+        if came:
+            raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()  # others cannot set handlers
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield raise_lost
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield raise_lost
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def deferring_interrupts() -> Iterator[None]:
     """Let SIGINT and SIGTERM wait until the block has ended.
 

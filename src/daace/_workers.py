@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -215,9 +215,10 @@ class Crew:
             initializer=_tied_to(os.getpid()),  # threads and clusters ignore it
         )
         calls = (delayed(_numbered)(function, number, task) for number, task in tasks)
-        with deferring_interrupts():  # in the midst of it, loky would wait for itself forever
-            results = pool(calls)  # starts the workers and hands out the first tasks
-        with closing(results):
+        with ExitStack() as stack:
+            with deferring_interrupts():  # in the midst of it, loky may wait for itself forever
+                results = pool(calls)  # starts the workers and hands out the first tasks
+                stack.enter_context(closing(results))  # at the end, what is not done is given up
             yield from results
 
     def _ray(

@@ -40,9 +40,9 @@ ENDED = {
 class Learning:
     """How a density is learned."""
 
-    density: Annotated[str, typer.Option(help=f"How to learn: one of {quote(learned_kinds())}.")] = (
-        "linear-gaussian"
-    )
+    density: Annotated[
+        str, typer.Option(help=f"How to learn: one of {quote(learned_kinds())}.")
+    ] = "linear-gaussian"
     settings: Annotated[
         Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
     ] = None

@@ -246,7 +246,7 @@ class ConditionalDensity(ABC):
             InvalidInput: there is no such class.
         """
         known = self.classes_.tolist()
-        text = str(label_array([label])[0])  # 1.0 is 1, as it was when the table was read
+        text = str(label_array([label]).item(0))  # 1.0 is 1, as it was when the table was read
         wanted = (str(label), text)
         match = [k for k, name in enumerate(known) if str(name) in wanted]
         if not match:

@@ -8,7 +8,7 @@ from daace.data.inputs import as_table
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.realnvp import RealNVP
-from daace.density.registry import density_class, learned_kinds, learned_kinds
+from daace.density.registry import density_class, learned_kinds
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.trust.held_out import check_fit

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -346,6 +347,30 @@ def test_lines_that_are_not_ours_are_refused(simple, few, suffix, long, line, mo
     assert part.read_bytes() == before
     part.write_text("\n".join([*content, ""]))
     simple.explain_file(few, out, target="well", long=long)
+
+
+def test_an_interrupt_that_a_library_swallows_is_not_lost(simple, table, monkeypatch):
+    monkeypatch.setattr(stream, "BLOCK", 160)
+    out = table.with_name("answers.csv")
+    real = stream.read_rows
+
+    def swallow(*args):
+        with contextlib.suppress(KeyboardInterrupt):  # as numpy does while it indexes text
+            signal.raise_signal(signal.SIGINT)
+        return real(*args)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(stream, "read_rows", swallow)
+            with pytest.raises(KeyboardInterrupt):
+                simple.explain_file(table, out, target="well", n_jobs=1)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not out.exists()
+    assert Path(f"{out}.part").read_bytes().count(b"\n") > 1  # what was done is kept
+    assert simple.explain_file(table, out, target="well").rows == 1500
 
 
 def test_the_source_is_not_written_over(simple, table):
