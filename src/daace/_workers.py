@@ -219,7 +219,11 @@ class Crew:
             with deferring_interrupts():  # in the midst of it, loky may wait for itself forever
                 results = pool(calls)  # starts the workers and hands out the first tasks
                 stack.enter_context(closing(results))  # at the end, what is not done is given up
-            yield from results
+            try:
+                yield from results
+            except BaseException:
+                _silence_manager()
+                raise
 
     def _ray(
         self, function: Callable[[Task], Result], tasks: Iterable[tuple[int, Task]]
@@ -236,6 +240,20 @@ class Crew:
                 return
             ready, waiting = ray.wait(waiting, num_returns=1)
             yield ray.get(ready[0])
+
+
+def _silence_manager() -> None:
+    """Let loky's own thread say nothing when it fails because its workers were stopped midway."""
+    shown = threading.excepthook
+    if getattr(shown, "silent", False):
+        return
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        if failure.thread is None or failure.thread.name != "ExecutorManagerThread":
+            shown(failure)
+
+    hook.silent = True  # type: ignore[attr-defined]
+    threading.excepthook = hook
 
 
 def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:

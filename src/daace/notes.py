@@ -8,7 +8,7 @@ from typing import Any, Self
 #: The sentence of each code; names in braces are its fields.
 SENTENCES: dict[str, str] = {
     "below_zero": "Below 0, where no row of the table was: {listed}. A 'lower' of 0 forbids it.",
-    "best_so_far": "This is the best way found so far. {reason}",
+    "best_so_far": "This is the best path found so far. {reason}",
     "between_whole_numbers": "Between whole numbers, where no row of the table was: {listed}. "
     "If that cannot be, name them as 'integer'.",
     "budget_spent": "The classifier may be asked about {rows:,} rows and was: raise "
@@ -17,13 +17,13 @@ SENTENCES: dict[str, str] = {
     "classifier_failed": "{error}",
     "classifier_timeout": "The time limit was over while the classifier was asked: raise "
     "'time_limit' to look further.",
-    "cut_short": "This is the best way found until the time limit was over: raise 'time_limit' to "
+    "cut_short": "This is the best path found until the time limit was over: raise 'time_limit' to "
     "look further.",
     "goal_not_connected": "The start leads to {reached} of {nodes} nodes, but to none of the "
     "{meeting} that meet the goal: {remedy}.",
     "invalid_row": "{reason}",
     "l1_needs_gradient": "The classifier has no gradient, so 'l1' was not applied: use 'sparsity'.",
-    "no_alternative": "No other way was found for at most {factor:g} times the cost.",
+    "no_alternative": "No other path was found for at most {factor:g} times the cost.",
     "no_integer_solution": "No integer solution near the best path meets the goal: allow "
     "fractions, or relax it.",
     "no_node_allowed": "None of the {nodes} nodes keeps the constraints: loosen them, or plan with "

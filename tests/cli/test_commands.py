@@ -122,7 +122,7 @@ def test_the_rules_of_a_model_stay_unless_others_are_given(run, folder):
 def test_none_found_is_exit_code_one(run):
     code, out, _ = run("explain", "model.daace", "data.csv", "--plausibility", "40")
     assert code == 1
-    assert "No way from 'setosa' to 'versicolor' was found" in out
+    assert "No path from 'setosa' to 'versicolor' was found" in out
     assert "lower --plausibility to" in out
     code, out, _ = run("explain", "model.daace", "data.csv", "--plausibility", "40", "--json", "-")
     assert code == 1
@@ -266,7 +266,7 @@ def test_missing_columns_and_bad_values_are_named(run, folder):
 def test_all_rows_go_to_a_file(run):
     code, out, err = run("explain", "model.daace", "data.csv", "--all", "-o", "answers.csv")
     assert code == 0
-    assert out.startswith("100 of 100 rows have a way (found 100")
+    assert out.startswith("100 of 100 rows have a path (found 100")
     assert err == "Answers: answers.csv\n"
     frame = pd.read_csv("answers.csv")
     assert frame["row"].tolist() == list(range(100))
@@ -292,7 +292,7 @@ def test_settings_reach_all_rows(run, folder):
         "explain", "model.daace", "two.csv", "--all", "-o", "two.csv2.csv", "--plausibility", "40"
     )
     assert code == 1
-    assert out == "0 of 2 rows have a way (goal_unreachable 2).\n"
+    assert out == "0 of 2 rows have a path (goal_unreachable 2).\n"
 
 
 def test_one_bad_row_does_not_stop_the_others(run, folder):
@@ -301,7 +301,7 @@ def test_one_bad_row_does_not_stop_the_others(run, folder):
     (folder / "bad.csv").write_text("\n".join([head, lines[0], gap, lines[2]]) + "\n")
     code, out, err = run("explain", "model.daace", "bad.csv", "--all", "-o", "bad_out.csv")
     assert (code, err) == (0, "Answers: bad_out.csv\n")
-    assert out.startswith("2 of 3 rows have a way (found 2, invalid_row 1); mean cost ")
+    assert out.startswith("2 of 3 rows have a path (found 2, invalid_row 1); mean cost ")
     frame = pd.read_csv("bad_out.csv")
     assert frame["id"].tolist() == ["p0", "p1", "p2"]
     assert frame["status"].tolist() == ["found", "invalid_row", "found"]
@@ -313,7 +313,7 @@ def test_one_bad_row_does_not_stop_the_others(run, folder):
     assert not Path("b.csv").exists()
     (folder / "head.csv").write_text(f"{head}\n")
     code, out, _ = run("explain", "model.daace", "head.csv", "--all", "-o", "none.csv")
-    assert (code, out) == (0, "0 of 0 rows have a way.\n")
+    assert (code, out) == (0, "0 of 0 rows have a path.\n")
     assert Path("none.csv").read_text().startswith("id,row,status,found,current,target,cost,")
 
 
@@ -341,7 +341,7 @@ def test_alternatives_are_told(run):
     code, out, _ = run("explain", "model.daace", "data.csv", "--alternatives", "2")
     assert code == 0
     assert out.startswith(alone.rstrip("\n"))
-    assert "\n\nAnother way (1): " in out
+    assert "\n\nAlternative (1): " in out
 
 
 def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):

@@ -25,7 +25,7 @@ def demo(
     others = [row for row in range(len(table)) if row != DEMO_ROW]
     with busy("Learning the density of 568 cases"):
         explainer = learn(table.take(others))
-    with busy("Looking for a way to 'benign'"):
+    with busy("Looking for a path to 'benign'"):
         explanation = explainer.explain(table.to_frame().iloc[DEMO_ROW], target="benign")
     typer.echo(explanation.describe())
     with busy("Drawing"):

@@ -139,4 +139,4 @@ def test_that_there_is_no_other_way_is_said() -> None:
     density = GaussianMixture([1, 1], means, [np.eye(2), np.eye(2)], ["ill", "well"])
     e = Explainer(density).explain([1.8, 0.0], target="well", alternatives=2)
     assert (e.found, e.alternatives) == (True, ())
-    assert e.notes == ("No other way was found for at most 1.5 times the cost.",)
+    assert e.notes == ("No other path was found for at most 1.5 times the cost.",)

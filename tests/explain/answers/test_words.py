@@ -67,7 +67,7 @@ def test_the_same_class_again_is_about_certainty(simple):
 def test_none_found_says_what_to_relax(simple):
     e = simple.explain([0.0, 0.0], target="well", plausibility=50)
     text = e.describe()
-    assert text.startswith("No way from 'ill' to 'well' was found (goal_unreachable).")
+    assert text.startswith("No path from 'ill' to 'well' was found (goal_unreachable).")
     assert "Asked for: plausibility 50 and min_posterior 0.5." in text
     assert 0.5 < e.relax["plausibility"] < 1.5
     assert f"To find a path, lower 'plausibility' to {e.relax['plausibility']:g}." in text
@@ -77,7 +77,7 @@ def test_none_found_for_the_same_class_again(simple):
     e = simple.explain([0.0, 0.0], target="ill", min_posterior=0.999999999999)
     assert (e.found, e.current) == (False, "ill")
     assert words.headline(e).startswith(
-        "No way to a more certain or more plausible 'ill' was found ("
+        "No path to a more certain or more plausible 'ill' was found ("
     )
     assert words.advice(e)[0].endswith(" and min_posterior 0.999999999999.")
 

@@ -53,7 +53,7 @@ def test_one_bad_row_does_not_cost_the_others_their_answers(bound, frame):
         assert answer.path.equals(e.path)
         assert answer.cost == e.cost
     assert str(many.summary()).startswith(
-        "4 of 8 rows have a way (invalid_row 4, found 3, already_there 1); mean cost"
+        "4 of 8 rows have a path (invalid_row 4, found 3, already_there 1); mean cost"
     )
     table = many.to_frame()
     assert table.index.tolist() == list("abcdefgh")
@@ -123,7 +123,7 @@ def test_all_rows_may_be_invalid(bound):
         ("invalid_row", "well"),
         ("invalid_row", "ill"),
     ]
-    assert str(many.summary()) == "0 of 2 rows have a way (invalid_row 2)."
+    assert str(many.summary()) == "0 of 2 rows have a path (invalid_row 2)."
 
 
 def below_ten(rows):
@@ -160,7 +160,7 @@ def test_an_audit_counts_invalid_rows_apart(bound, frame):
     assert table["rows"].tolist() == [4, 4]
     assert table["invalid"].tolist() == [2, 2]
     assert table["found"].tolist() == [1.0, 1.0]
-    assert str(audit).splitlines()[1].startswith("u: 4 rows, 0 there already, 2 invalid; a way")
+    assert str(audit).splitlines()[1].startswith("u: 4 rows, 0 already there, 2 invalid; a path")
     assert audit.target_name == "well"
     audit.plot()
     assert len(audit.changes()) == 2
@@ -226,7 +226,7 @@ def test_a_table_without_rows_has_a_header(simple, tmp_path, suffix, long):
             simple.explain_file(tmp_path / "d.csv", output, target="well", long=True)
         return
     summary = simple.explain_file(tmp_path / "d.csv", output, target="well", long=long)
-    assert (summary.rows, str(summary)) == (0, "0 of 0 rows have a way.")
+    assert (summary.rows, str(summary)) == (0, "0 of 0 rows have a path.")
     if suffix == ".jsonl":
         assert output.read_text() == ""
         return

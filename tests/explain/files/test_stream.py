@@ -470,7 +470,7 @@ def test_a_question_that_cannot_be_is_refused_at_once(simple, table, settings, m
 def test_a_table_without_rows(simple, tmp_path):
     (tmp_path / "none.csv").write_text("x1,x2\n")
     summary = simple.explain_file(tmp_path / "none.csv", tmp_path / "a.csv", target="well")
-    assert (summary.rows, str(summary)) == (0, "0 of 0 rows have a way.")
+    assert (summary.rows, str(summary)) == (0, "0 of 0 rows have a path.")
 
 
 def test_a_feature_called_row_keeps_its_name(straight, tmp_path):

@@ -322,7 +322,7 @@ def test_a_classifier_that_fails_in_a_search_loses_no_answer(mixture):
         if e.found:
             assert e.counterfactual["x1"] > 2.5
             assert e.cost >= best.cost * (1 - 1e-9)
-            assert "best way found so far. 'classifier' must judge" in e.notes[0]
+            assert "best path found so far. 'classifier' must judge" in e.notes[0]
         else:
             assert str(e.status) == "classifier_failed"
             assert e.current == "ill"

@@ -99,7 +99,7 @@ def test_a_page_in_another_script_does_not_warn(straight):
 def test_none_found_says_what_to_relax(simple):
     e = simple.explain([0.0, 0.0], target="well", plausibility=50)
     page = Page(e.to_html())
-    assert "No way from 'ill' to 'well' was found" in page.text
+    assert "No path from 'ill' to 'well' was found" in page.text
     assert f"lower 'plausibility' to {e.relax['plausibility']:g}" in page.text
     assert "How to get there" not in page.text
 

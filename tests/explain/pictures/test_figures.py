@@ -113,7 +113,7 @@ def test_the_tradeoff_can_be_drawn(simple):
     scan = simple.tradeoff([0.0, 0.0], target="well", penalties=(0, 1))
     shown = texts(scan.plot())
     assert "0 to 1" in shown  # the same straight line
-    assert "length of the way, in standard deviations" in shown
+    assert "length of the path, in standard deviations" in shown
     none = simple.tradeoff([0.0, 0.0], target="well", penalties=(0,), plausibility=50)
     assert "No path was found at any penalty." in texts(none.plot())
 
@@ -130,4 +130,4 @@ def test_an_audit_can_be_drawn(simple):
     frame = pd.DataFrame({"x1": [0.0, 1.0, 4.0], "x2": 0.0, "group": ["$a$", "b" * 60, "c"]})
     audit = simple.audit(frame, by="group", target="well")
     shown = texts(audit.plot())
-    assert {"cost of the way", "length of the way", "none", "100%"} <= set(shown)
+    assert {"cost of the path", "length of the path", "none", "100%"} <= set(shown)

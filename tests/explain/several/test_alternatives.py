@@ -89,7 +89,7 @@ def test_alternatives_are_in_the_json_and_on_the_page(wine):
     assert back.to_json() == e.to_json()
     assert back.alternatives[0].path.equals(e.alternatives[0].path)
     page = e.to_html()
-    assert "Other ways" in page
+    assert "<h2>Alternatives</h2>" in page
     assert f"cost {e.alternatives[0].cost:.3g} instead of {e.cost:.3g}" in page
 
 

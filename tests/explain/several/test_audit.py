@@ -14,7 +14,7 @@ from daace.exceptions import InvalidInput
 def frame() -> pd.DataFrame:
     rows = np.random.default_rng(0).normal(size=(30, 2))
     rows[15:, 0] += 1.2  # nearer to 'well'
-    rows[0] = [4.0, 1.0]  # there already
+    rows[0] = [4.0, 1.0]  # already there
     return pd.DataFrame(rows, columns=["x1", "x2"]).assign(group=["far"] * 15 + ["near"] * 15)
 
 
@@ -66,21 +66,21 @@ def test_the_text_has_a_line_for_each_group(simple, frame):
     frame.loc[len(frame)] = [4.0, 1.0, "there"]
     audit = simple.audit(frame, by="group", target="well")
     head, far, near, there = str(audit).split("\n")
-    assert head == "Ways to 'well' by group:"
+    assert head == "Paths to 'well' by group:"
     cost, length, changes, steps = audit.to_frame().loc[
         "far", ["cost", "length", "changes", "steps"]
     ]
     assert far == (
-        f"far: 15 rows, 1 there already; a way was found for 14 of 14, median cost {cost:.3g}, "
+        f"far: 15 rows, 1 already there; a path was found for 14 of 14, median cost {cost:.3g}, "
         f"median length {length:.3g} sd, {changes:.1f} features change in {steps:.1f} steps on "
         "average."
     )
-    assert near.startswith("near: 15 rows, 3 there already; a way was found for 12 of 12, ")
-    assert there == "there: 1 row, 1 there already."
+    assert near.startswith("near: 15 rows, 3 already there; a path was found for 12 of 12, ")
+    assert there == "there: 1 row, 1 already there."
     assert repr(audit) == "Audit(by='group', rows=31, groups=3)"
     none = replace(simple, plausibility=50.0).audit(frame, by="group", target="well")
     assert str(none).split("\n")[1] == (
-        "far: 15 rows, 0 there already; a way was found for 0 of 15."
+        "far: 15 rows, 0 already there; a path was found for 0 of 15."
     )
 
 

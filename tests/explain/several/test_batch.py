@@ -140,7 +140,7 @@ def test_answers_that_were_cut_off_say_so(simple):
     assert many.to_frame()["notes"].tolist() == [CUT_SHORT, "", CUT_SHORT]
     assert many.summary().cut_off == 2
     assert (
-        "rows have a way (found 2, already_there 1); 2 of them were cut off by the time limit; "
+        "rows have a path (found 2, already_there 1); 2 of them were cut off by the time limit; "
         in (str(many.summary()))
     )
     assert "; 1 of them was cut off by" in str(many[:2].summary())

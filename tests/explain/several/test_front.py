@@ -161,7 +161,7 @@ def test_reads_as_a_sequence_a_frame_and_a_plot(simple):
     assert front.to_frame().columns.tolist() == ["cost", "posterior", "log_prob", "percentile"]
     assert repr(front).startswith("ExplanationFront(members=")
     words = [text.get_text() for text in front.plot().findobj() if hasattr(text, "get_text")]
-    assert "cost of the way" in words
+    assert "cost of the path" in words
 
 
 def test_no_way_is_an_empty_front(simple):

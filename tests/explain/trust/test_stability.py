@@ -34,7 +34,7 @@ def test_models_of_other_samples(iris_answer):
     assert frame["found"].all()
     assert frame["distance"].between(0.0, 1.5).all()
     assert frame["distance"].nunique() == 3
-    assert str(stability).startswith("3 models of bootstrap samples: a way was found by 3, ")
+    assert str(stability).startswith("3 models of bootstrap samples: a path was found by 3, ")
     again = e.stability(table, seeds=0, refits=3).to_frame()
     assert again.equals(frame)
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_measured_is_refused(simple, iris_answer):
     table, e = iris_answer
     with pytest.raises(InvalidInput, match="read from JSON knows no model"):
         Explanation.from_json(e.to_json()).stability()
-    with pytest.raises(InvalidInput, match="of a way that was found only"):
+    with pytest.raises(InvalidInput, match="only for a path that was found"):
         simple.explain([0.0, 0.0], target="well", plausibility=50).stability()
     with pytest.raises(InvalidInput, match="'seeds' must be an integer of at least 0"):
         e.stability(seeds=-1)

@@ -22,7 +22,7 @@ class Summary:
 
     Example:
         >>> print(Summary(rows=3, statuses={"found": 2, "timeout": 1}, cost=1.5, steps=2.0))
-        2 of 3 rows have a way (found 2, timeout 1); mean cost 1.5, mean number of steps 2.0.
+        2 of 3 rows have a path (found 2, timeout 1); mean cost 1.5, mean number of steps 2.0.
     """
 
     rows: int
@@ -40,7 +40,7 @@ class Summary:
 
     def __str__(self) -> str:
         listed = ", ".join(f"{status} {count}" for status, count in self.statuses.items())
-        text = f"{self.found} of {self.rows} rows have a way" + (f" ({listed})" if listed else "")
+        text = f"{self.found} of {self.rows} rows have a path" + (f" ({listed})" if listed else "")
         if self.cut_off:
             were = "was" if self.cut_off == 1 else "were"
             text += f"; {self.cut_off} of them {were} cut off by the time limit"

@@ -31,7 +31,7 @@ def describe(e: Answer, *, features: int = NAMED) -> str:
     for number, other in enumerate(e.alternatives, 1):
         lines += [
             "",
-            f"Another way ({number}): {waypoint_summary(other, -1)}, cost {other.cost:.3g}",
+            f"Alternative ({number}): {waypoint_summary(other, -1)}, cost {other.cost:.3g}",
         ]
         lines += step_table(other, other.changes(), features)
     return "\n".join(lines)
@@ -47,7 +47,7 @@ def headline(e: Answer) -> str:
     if e.current == e.target:
         way = f"to a more certain or more plausible '{e.target}'"
     if not e.found:
-        return f"No way {way} was found ({e.status})."
+        return f"No path {way} was found ({e.status})."
     count = "one step" if e.step_count == 1 else f"{e.step_count} steps"
     return f"{way[0].upper()}{way[1:]} in {count} (cost {e.cost:.3g})."
 

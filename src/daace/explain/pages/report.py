@@ -55,7 +55,7 @@ def _summary(e: Answer) -> str:
         ),
     ]
     if e.found:
-        known += [("Steps", str(e.step_count)), ("Cost of the way", f"{e.cost:.3g}")]
+        known += [("Steps", str(e.step_count)), ("Cost of the path", f"{e.cost:.3g}")]
     lines = list(e.notes) if e.found else advice(e)
     hint = f'<p class="advice">{"<br>".join(map(escape, lines))}</p>' if lines else ""
     meaning = (
@@ -121,23 +121,23 @@ def _landscape(e: Answer) -> str:
 def _reasons(e: Answer) -> str:
     if e.step_count == 0:
         return ""
-    along = picture("Plausibility and probability of the target along the way", _svg(e, "along"))
+    along = picture("Plausibility and probability of the target along the path", _svg(e, "along"))
     bars = picture("What each change does for the target", _svg(e, "waterfall"))
     meaning = (
         "Log-odds are the logarithm of the odds: 0 is 50%, 2.2 is 90%, 4.6 is 99%. Features move "
-        "together, so a change can count against the target and still be part of the way."
+        "together, so a change can count against the target and still be part of the path."
     )
     note = ""
     if e.density is not None and e.provenance.classifier is None:
         note = f'\n<p class="note">{meaning}</p>'
-    return f"<h2>Along the way</h2>\n{along}\n<h2>What brings it about</h2>{note}\n{bars}"
+    return f"<h2>Along the path</h2>\n{along}\n<h2>What brings it about</h2>{note}\n{bars}"
 
 
 def _alternatives(e: Answer) -> str:
     if not e.alternatives:
         return ""
     parts = [
-        "<h2>Other ways</h2>",
+        "<h2>Alternatives</h2>",
         f"<p>Each also ends in '{escape(str(e.target))}', elsewhere.</p>",
     ]
     for number, other in enumerate(e.alternatives, 1):
@@ -158,11 +158,11 @@ def _caveats(e: Answer) -> str:
     if e.step_count:
         causal = (
             "This is not a causal claim: cases like this one, with the other outcome, look like "
-            "the end of the way. Whether a change can be made, and what else it brings, is for "
+            "the end of the path. Whether a change can be made, and what else it brings, is for "
             "people to judge."
         )
         others = (
-            "There may be other ways. This one is short and stays where cases are common; what "
+            "There may be other paths. This one is short and stays where cases are common; what "
             "must not change can be said beforehand."
         )
         items = [causal, *items, others]

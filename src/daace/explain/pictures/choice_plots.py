@@ -28,10 +28,13 @@ def draw_tradeoff(data: pd.DataFrame) -> Plot:
             label, (point["length"], point["log_prob"]), xytext=(7, -4),
             textcoords="offset points", color=INK, va="top",
         )  # fmt: skip
-    axes.set_xlabel("length of the way, in standard deviations")
-    axes.set_ylabel("mean log p along the way, in nats")
+    axes.set_xlabel("length of the path, in standard deviations")
+    axes.set_ylabel("mean log p along the path, in nats")
     axes.set_title(
-        "Short or plausible: each point is the way at a penalty", fontsize=11, color=INK, loc="left"
+        "Short or plausible: each point is the path at a penalty",
+        fontsize=11,
+        color=INK,
+        loc="left",
     )
     axes.margins(0.12)
     tidy(axes, grid="both", hide=("top", "right"))
@@ -61,12 +64,12 @@ def draw_front(data: pd.DataFrame, *, target: object, asked: float) -> Plot:
     bar.set_label(plain(f"probability of '{shorten(str(target), 30)}' at the end"))
     bar.outline.set_visible(False)
     axes.set_ylim(-4, 104)
-    axes.set_xlabel("cost of the way")
+    axes.set_xlabel("cost of the path")
     axes.set_ylabel("end is more plausible than so many % of cases")
     title = (
-        "One way: nothing more to buy"
+        "One path: nothing more to buy"
         if len(data) == 1
-        else (f"{len(data)} ways: what a higher cost buys")
+        else (f"{len(data)} paths: what a higher cost buys")
     )
     axes.set_title(title, fontsize=11, color=INK, loc="left")
     tidy(axes, grid="both", hide=("top", "right"))
@@ -86,9 +89,9 @@ def draw_audit(data: pd.DataFrame, *, target: str, by: str) -> Plot:
     figure = Plot(figsize=(11.5, 1.8 + 0.45 * len(data)), layout="constrained")
     panels = figure.subplots(1, 4, sharey=True)
     kinds = (
-        ("found", "found", "a way is found"),
-        ("cost", "median cost", "cost of the way"),
-        ("length", "median length, in sd", "length of the way"),
+        ("found", "found", "a path is found"),
+        ("cost", "median cost", "cost of the path"),
+        ("length", "median length, in sd", "length of the path"),
         ("changes", "mean number", "features that change"),
     )
     for axes, (column, unit, title) in zip(panels, kinds, strict=True):
@@ -114,7 +117,7 @@ def draw_audit(data: pd.DataFrame, *, target: str, by: str) -> Plot:
     panels[0].set_yticks(rows, names)
     panels[0].set_ylim(len(rows) - 0.5, -0.5)
     figure.suptitle(
-        plain(f"Ways to '{shorten(target, 30)}' by {shorten(by, 30)}"),
+        plain(f"Paths to '{shorten(target, 30)}' by {shorten(by, 30)}"),
         fontsize=12, color=INK,
     )  # fmt: skip
     return figure

@@ -211,7 +211,7 @@ def draw_along(e: Answer) -> Plot:
     lower.set_ylabel(plain(f"probability of\n'{shorten(str(e.target), 24)}'"))
     lower.set_ylim(-0.04, 1.04)
     lower.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
-    lower.set_xlabel("length of the way, in standard deviations")
+    lower.set_xlabel("length of the path, in standard deviations")
     figure.align_ylabels()
     for number, length in enumerate(data["length"][corner]):
         name = {0: "start", e.step_count: "counterfactual"}.get(number, str(number))
@@ -221,12 +221,12 @@ def draw_along(e: Answer) -> Plot:
             name if few else "", (length, 1.0), xycoords=("data", "axes fraction"),
             xytext=(0, 4), textcoords="offset points", ha=place, fontsize=8, color=INK,
         )  # fmt: skip
-    upper.set_title("Along the way", fontsize=11, color=INK, loc="left", pad=18)
+    upper.set_title("Along the path", fontsize=11, color=INK, loc="left", pad=18)
     handles = [
         Line2D([], [], color=PATH, linewidth=2),
         Line2D([], [], color=GOAL, linestyle="--", linewidth=1.4),
     ]
-    legend(figure, handles, ["the way; circles are waypoints", "asked for at the end"])
+    legend(figure, handles, ["the path; circles are waypoints", "asked for at the end"])
     return figure
 
 

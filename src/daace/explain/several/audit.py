@@ -47,17 +47,17 @@ class Audit:
         return f"Audit(by={self.by!r}, rows={len(self.answers)}, groups={self.groups.nunique()})"
 
     def __str__(self) -> str:
-        lines = [f"Ways to '{self.target_name}' by {self.by}:"]
+        lines = [f"Paths to '{self.target_name}' by {self.by}:"]
         for group, some in self.each().groupby("group", observed=True, sort=True):
             valid = some[~some["invalid"]]
             need = valid[~valid["already_there"]]
             ways = need[need["found"]]
             rows = "1 row" if len(some) == 1 else f"{len(some)} rows"
-            text = f"{group}: {rows}, {len(valid) - len(need)} there already"
+            text = f"{group}: {rows}, {len(valid) - len(need)} already there"
             if len(valid) < len(some):
                 text += f", {len(some) - len(valid)} invalid"
             if len(need):
-                text += f"; a way was found for {len(ways)} of {len(need)}"
+                text += f"; a path was found for {len(ways)} of {len(need)}"
             if len(ways):
                 text += (
                     f", median cost {ways['cost'].median():.3g}, median length "

@@ -50,7 +50,7 @@ class Stability:
             if len(some):
                 away = some["distance"].median()
                 lines.append(
-                    f"{len(some)} {words}: a way was found by {int(some['found'].sum())}, its end "
+                    f"{len(some)} {words}: a path was found by {int(some['found'].sum())}, its end "
                     f"{away:.2g} sd from this one in the median; this end still holds for "
                     f"{int(some['holds'].sum())}."
                 )
@@ -73,11 +73,11 @@ def measure_stability(
     check_integer("refits", refits, at_least=0)
     if query is None or e.plan is None:
         raise InvalidInput(
-            "The stability can be measured of an explanation fresh from explainer.explain only: "
+            "Stability can be measured only for an explanation fresh from explainer.explain: "
             "one that was read from JSON knows no model."
         )
     if not e.found:
-        raise InvalidInput("The stability can be measured of a way that was found only.")
+        raise InvalidInput("Stability can be measured only for a path that was found.")
     settings = query.settings
     density = settings.density
     training = None if table is None else as_table(density, table, name="table")
