@@ -215,15 +215,11 @@ class Crew:
             initializer=_tied_to(os.getpid()),  # threads and clusters ignore it
         )
         calls = (delayed(_numbered)(function, number, task) for number, task in tasks)
-        with ExitStack() as stack:
+        with _holding_failures_of_loky(), ExitStack() as stack:
             with deferring_interrupts():  # in the midst of it, loky may wait for itself forever
                 results = pool(calls)  # starts the workers and hands out the first tasks
                 stack.enter_context(closing(results))  # at the end, what is not done is given up
-            try:
-                yield from results
-            except BaseException:
-                _silence_manager()
-                raise
+            yield from results
 
     def _ray(
         self, function: Callable[[Task], Result], tasks: Iterable[tuple[int, Task]]
@@ -242,18 +238,31 @@ class Crew:
             yield ray.get(ready[0])
 
 
-def _silence_manager() -> None:
-    """Let loky's own thread say nothing when it fails because its workers were stopped midway."""
-    shown = threading.excepthook
-    if getattr(shown, "silent", False):
-        return
+@contextmanager
+def _holding_failures_of_loky() -> Iterator[None]:
+    """Show what goes wrong in loky's own thread only if the work was not stopped.
+
+    When it is, workers die while they hand over results, and that thread fails on half of one.
+    """
+    shown, held = threading.excepthook, list[threading.ExceptHookArgs]()
 
     def hook(failure: threading.ExceptHookArgs) -> None:
-        if failure.thread is None or failure.thread.name != "ExecutorManagerThread":
+        if failure.thread is not None and failure.thread.name == "ExecutorManagerThread":
+            held.append(failure)
+        else:
             shown(failure)
 
-    hook.silent = True  # type: ignore[attr-defined]
     threading.excepthook = hook
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit):
+        raise  # the thread may fail even later: the hook stays
+    except BaseException:
+        threading.excepthook = shown
+        for failure in held:
+            shown(failure)
+        raise
+    threading.excepthook = shown
 
 
 def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:

@@ -747,3 +747,40 @@ def test_wrong_settings_of_a_flow(run, arguments, message):
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+# Rules and settings -------------------------------------------------------------------------------
+
+
+def test_every_rule_is_an_option(run, folder):
+    (folder / "rules.toml").write_text('fixed = ["petal width"]\nmax_changed = 3\n')
+    code, out, err = run(
+        "explain", "model.daace", "data.csv", "--row", "0", "--rules", "rules.toml",
+        "--only-up", "petal length", "--weight", "sepal width=2", "--max-rise", "petal length=9",
+        "--link", "petal length - sepal length <= 9", "--sparsity", "0.1", "--vertices", "1",
+        "--json", "-",
+    )  # fmt: skip
+    assert code in (0, 1), err
+    asked = json.loads(out)["provenance"]
+    assert asked["constraints"]["fixed"] == ["petal width"]
+    assert asked["constraints"]["max_changed"] == 3
+    assert asked["constraints"]["only_up"] == ["petal length"]
+    assert asked["constraints"]["weights"] == {"sepal width": 2.0}
+    assert asked["constraints"]["max_rise"] == {"petal length": 9.0}
+    assert len(asked["constraints"]["links"]) == 1
+    assert "sparsity=0.1" in asked["planner"]
+    assert "vertices=(1,)" in asked["planner"]
+
+
+def test_a_classifier_is_imported_by_name(run, folder):
+    (folder / "house_rule.py").write_text(
+        "def judge(rows):\n    return (rows['petal length'] > 3.0) * 0.98 + 0.01\n"
+    )
+    arguments = ("explain", "model.daace", "data.csv", "--row", "0", "--json", "-", "--to")
+    code, out, err = run(*arguments, "versicolor", "--classifier", "house_rule:judge")
+    assert code == 0, err
+    assert json.loads(out)["provenance"]["classifier"] == "judge"
+    for wrong in ("house_rule", "house_rule:nobody", "no_such_module:judge"):
+        code, _, err = run(*arguments, "versicolor", "--classifier", wrong)
+        assert code == 2
+        assert err.startswith("Error: '--classifier' must ")
