@@ -36,6 +36,7 @@ def _flow(table: Table) -> ConditionalDensity:
 
 DENSITIES = {
     "linear-gaussian": Case(lambda _, table: LinearGaussianNetwork().fit(table)),
+    "profiles": Case(lambda _, table: LinearGaussianNetwork(profiles=3).fit(table)),
     "kde": Case(lambda _, table: KernelDensity(bandwidth=0.3).fit(table)),
     "realnvp": Case(lambda _, table: _flow(table), order_free=False),
     "gaussian-mixture": Case(lambda parameters, _: GaussianMixture(*parameters)),

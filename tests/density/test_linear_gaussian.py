@@ -89,7 +89,7 @@ def test_arcs_and_coefficients_can_be_read(table: Table) -> None:
     network = LinearGaussianNetwork().fit_arcs(table, ARCS)
     assert sorted(network.arcs_) == sorted(ARCS)
     frame = network.coefficients_frame()
-    assert list(frame.columns) == ["parent", "child", "class", "coefficient"]
+    assert list(frame.columns) == ["parent", "child", "class", "profile", "coefficient"]
     row = frame[(frame.parent == "x2") & (frame.child == "x3") & (frame["class"] == "y")]
     assert row.coefficient.item() == network.coefficients_[1, 2, 1] < 0
 

@@ -36,7 +36,9 @@ def test_fit_takes_a_fitted_density_as_it_is(mixture, cancer):
 
 @pytest.mark.parametrize("density", ["forest", 3])
 def test_fit_refuses_an_unknown_density(cancer, density):
-    with pytest.raises(InvalidInput, match="'density' must be one of 'linear-gaussian', 'kde'"):
+    with pytest.raises(
+        InvalidInput, match="'density' must be one of 'profiles', 'linear-gaussian', 'kde'"
+    ):
         fit(cancer, density=density)
 
 
@@ -85,7 +87,11 @@ def test_the_density_goes_with_any_of_them(cancer):
         (["array", KernelDensity()], {}, r"The classes must be given: .* Got a ndarray alone"),
         (["array"], {"target": "class"}, "'target' must go with a frame"),
         (["table", "kde"], {"density": "kde"}, "'density' must be given once"),
-        (["table", "forest"], {}, "'density' must be one of 'linear-gaussian', 'kde', 'realnvp'"),
+        (
+            ["table", "forest"],
+            {},
+            "'density' must be one of 'profiles', 'linear-gaussian', 'kde', 'realnvp'",
+        ),
         (["table", ["a", "b"]], {}, "A daace.Table has its classes"),
         (["table"], {"target": "class"}, "A daace.Table has its classes"),
     ],

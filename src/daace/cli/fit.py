@@ -14,7 +14,7 @@ from daace._options import expanded
 from daace._wording import quote
 from daace.cli.tables import Columns, read_table
 from daace.cli.terminal import busy, check_file, note
-from daace.density.registry import density_class, learned_kinds
+from daace.density.registry import density_class, learned_kinds, new_density
 from daace.exceptions import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Learning:
 
     density: Annotated[
         str, typer.Option(help=f"How to learn: one of {quote(learned_kinds())}.")
-    ] = "linear-gaussian"
+    ] = learned_kinds()[0]
     settings: Annotated[
         Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
     ] = None
@@ -118,7 +118,7 @@ def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> Condi
     """Return a density with the settings of a file, if there is one, and those given one by one."""
     from daace.density.tuning.settings import read_settings
 
-    density = density_class(kind)() if settings is None else read_settings(settings)
+    density = new_density(kind) if settings is None else read_settings(settings)
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals:

@@ -9,7 +9,7 @@ from daace.density.mixture import GaussianMixture
 from daace.density.model_file import read_model, write_model
 from daace.density.privacy import FEWEST_ROWS
 from daace.density.realnvp import RealNVP
-from daace.density.registry import DENSITIES, density_class, learned_kinds
+from daace.density.registry import DENSITIES, density_class, learned_kinds, new_density
 from daace.density.transaction import all_or_nothing
 from daace.density.tuning import Tuning, read_settings, tune_realnvp, write_settings
 
@@ -30,6 +30,7 @@ __all__ = [
     "learned_kinds",
     "log_posterior",
     "log_sum_exp",
+    "new_density",
     "read_model",
     "read_settings",
     "tune_realnvp",

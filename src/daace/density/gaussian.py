@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,6 +38,18 @@ class WhitenedGaussians:
         stacked = np.ascontiguousarray(self.whiteners.reshape(components * n, n))
         object.__setattr__(self, "_constant", constant)
         object.__setattr__(self, "_stacked", stacked)
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Mean of each component, shape `(components, n)`."""
+        means: FloatArray = -np.linalg.inv(self.whiteners) @ self.offsets[:, :, None]
+        return means[:, :, 0]
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Variance of each feature in each component, shape `(components, n)`."""
+        variances: FloatArray = (np.linalg.inv(self.whiteners) ** 2).sum(axis=2)
+        return variances
 
     def blocks(self, rows: int) -> Iterator[slice]:
         """Split rows into blocks that fit into memory."""

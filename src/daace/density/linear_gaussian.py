@@ -1,52 +1,62 @@
-"""Conditional linear Gaussian network: the Bayesian network of BayesACE."""
+"""Conditional linear Gaussian network, with or without hidden profiles: the density of BayesACE."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice, check_integer
-from daace._typing import FloatArray, IntArray, Labels, Pullback
+from daace._progress import Bar
+from daace._typing import FloatArray, Labels, Pullback
 from daace._warnings import warn_user
 from daace._wording import quote
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
-from daace.density.draws import HeldOut, draw_classes
+from daace.density.components import ClassComponents
+from daace.density.draws import HeldOut, check_draw
 from daace.density.gaussian import WhitenedGaussians
+from daace.density.network.arc_rules import Arcs, check_counts, first_graph, read_arcs
+from daace.density.network.expectation import MonomialRows
 from daace.density.network.families import (
     VARIANCE_FLOOR,
     SufficientStatistics,
     Terms,
     fit_parameters,
     gaussian_scores,
-    most_parents,
     regress,
 )
 from daace.density.network.graph import Structure, topological_order
 from daace.density.network.hill_climbing import hill_climb
+from daace.density.network.profile_count import LADDER, Trial, choose_profiles
+from daace.density.network.profiles import Climb, ProfileLearner, ProfileParameters
 from daace.density.privacy import FEWEST_ROWS
+from daace.density.profile_words import describe_profiles, number_within
 from daace.density.splits import split_for_check
 from daace.density.transaction import all_or_nothing
 from daace.exceptions import InvalidInput
 
-Arcs = Iterable[tuple[str, str]]
-
 
 class LinearGaussianNetwork(ConditionalDensity):
-    """p(x, y) = p(y) prod_i N(x_i; b0 + b' parents_i, s2), the class a root among the parents.
+    """p(x, y) = p(y) sum_h p(h | y) prod_i N(x_i; b0 + b' parents_i, s2).
 
-    A conditional linear Gaussian network (Lauritzen and Wermuth 1989, doi:10.1214/aos/1176347003).
-    Coefficients and variance of a feature depend on the class if the class is its parent. The
-    structure is found by hill climbing on the BIC (Schwarz 1978, doi:10.1214/aos/1176344136), see
-    `hill_climb`; coefficients are estimated by least squares, variances without bias. Given the
-    class, x is a single Gaussian, so density and gradient are one matrix product.
+    A conditional linear Gaussian network (Lauritzen and Wermuth 1989, doi:10.1214/aos/1176347003)
+    whose class is a root among the parents. With `profiles=1` there is no sum: that is the paper's
+    network, in which a class is a single Gaussian. With more, every class has hidden profiles h,
+    kinds of people, which the features depend on as they do on the class.
 
-    No row can be read out of the parameters: every class has at least 10 rows, and a feature has
-    at least two parameters (coefficients, intercept, variance) fewer than there are rows in the
-    class, or in the table if the class is not its parent.
+    Coefficients and variance of a feature depend on class and profile if the class is its parent.
+    The structure is found by hill climbing on the BIC (Schwarz 1978,
+    doi:10.1214/aos/1176344136), see `hill_climb`; coefficients are estimated by least squares,
+    variances without bias; profiles by EM, see `ProfileLearner`. Given class and profile, x is a
+    single Gaussian, so density and gradient are one matrix product.
+
+    No row can be read out of the parameters: every class has at least 10 rows, every profile at
+    least 10 and twice as many as there are features, and a feature has at least two parameters
+    (coefficients, intercept, variance) fewer than there are rows in the class or profile, or in
+    the table if the class is not its parent.
 
     Args:
         start: 'naive' begins with the class as parent of every feature, 'empty' with no arcs.
@@ -54,13 +64,21 @@ class LinearGaussianNetwork(ConditionalDensity):
         forced: arcs (parent, child) by name that the graph must have; the class has the name of
             the target column.
         forbidden: arcs that the graph must not have. The class never has parents.
+        profiles: number of profiles of each class, or 'auto' to choose it by the likelihood of
+            held-out rows, class by class; see `choose_profiles`. There are fewer where a profile
+            would have too few rows.
 
     Attributes:
         arcs_: arcs (parent, child) by name.
         log_prior_: log p(y).
-        coefficients_: `coefficients_[k, i, j]` of parent j in the mean of feature i, class k.
-        intercepts_: intercept of each feature, shape `(classes, features)`.
-        variances_: residual variance of each feature, shape `(classes, features)`.
+        components_: the profiles of all classes as Gaussians.
+        profiles_: a frame of the profiles: class, number, share of the class, and what sets them
+            apart.
+        trials_: with 'auto', a frame of the numbers that were tried: class, profiles, mean log
+            p(x | y) of held-out rows, and BIC per row.
+        coefficients_: `coefficients_[c, i, j]` of parent j in the mean of feature i, component c.
+        intercepts_: intercept of each feature, shape `(components, features)`.
+        variances_: residual variance of each feature, shape `(components, features)`.
 
     Example:
         >>> from daace.data.catalog import load_table
@@ -79,39 +97,67 @@ class LinearGaussianNetwork(ConditionalDensity):
         max_parents: int | None = None,
         forced: Arcs = (),
         forbidden: Arcs = (),
+        profiles: int | Literal["auto"] = 1,
     ) -> None:
         check_choice("start", start, ("naive", "empty"))
         if max_parents is not None:
             check_integer("max_parents", max_parents, at_least=0)
+        if profiles != "auto":
+            try:
+                check_integer("profiles", profiles, at_least=1)
+            except InvalidInput:
+                raise InvalidInput(
+                    argument="profiles",
+                    expected="be an integer of at least 1, or 'auto'",
+                    got=repr(profiles),
+                ) from None
         self.start = start
         self.max_parents = max_parents
         self.forced = tuple(forced)
         self.forbidden = tuple(forbidden)
+        self.profiles = profiles
 
     @all_or_nothing
-    def fit(self, table: Table) -> Self:
-        """Learn structure and parameters.
+    def fit(self, table: Table, *, progress: bool = False) -> Self:
+        """Learn structure, profiles and parameters.
 
         Args:
             table: rows with their class.
+            progress: show a bar on stderr while numbers of profiles are tried.
 
         Raises:
             InvalidInput: a class has fewer than 10 rows; or arcs name unknown columns, contradict
                 each other, make a cycle, or are too many for the rows of a class.
         """
+        return self._fit(table, None, progress)
+
+    def _fit(self, table: Table, counts: list[int] | None, progress: bool) -> Self:
+        """Fit with these numbers of profiles, or those that the settings ask for."""
         X, y = self._learn_names(table)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
-        forced = self._structure(self.forced, "forced")
-        forbidden = self._structure(self.forbidden, "forbidden")
-        begin = self._begin(forced, forbidden, stats)
-        structure = hill_climb(
-            stats, begin, max_parents=self.max_parents, forced=forced, forbidden=forbidden
-        )
-        return self._learn(stats, structure)
+        climb = self._climb(stats)
+        rows = [X[y == k] for k in range(len(self.classes_))]
+        rows = [group[np.lexsort(group.T[::-1])] for group in rows]  # any order gives this one
+        whole = (table.X == table.X.round()).all(axis=0)
+        grid = whole / 12 / self.standardizer_.scale**2
+        trials: list[list[Trial]] = []
+        if counts is None and self.profiles == "auto":
+            counts, trials = _count_profiles(rows, grid, climb, progress)
+        counts = counts or [int(self.profiles)] * len(rows)
+        if max(counts) > 1:
+            learner = ProfileLearner([MonomialRows(group) for group in rows], stats, grid, climb)
+            parameters, structure, _ = learner.learn(counts)
+        else:
+            structure = climb(stats, None)
+            parameters = ProfileParameters.without_profiles(*fit_parameters(stats, structure))
+        self._keep(parameters, structure)
+        self.trials_ = self._trials_frame(trials)
+        self._finish()
+        return self
 
     @all_or_nothing
     def fit_arcs(self, table: Table, arcs: Arcs) -> Self:
-        """Learn the parameters only, for a given graph.
+        """Learn the parameters only, for a given graph without profiles.
 
         Args:
             table: rows with their class.
@@ -123,21 +169,25 @@ class LinearGaussianNetwork(ConditionalDensity):
         """
         X, y = self._learn_names(table)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
-        structure = self._structure(arcs, "arcs")
-        self._check_counts(structure, stats, "arcs")
-        return self._learn(stats, structure)
+        structure = read_arcs(arcs, "arcs", self.features_, self.target_)
+        check_counts(structure, stats, "arcs", self.features_)
+        self._keep(ProfileParameters.without_profiles(*fit_parameters(stats, structure)), structure)
+        self._finish()
+        return self
 
     def held_out(self, table: Table) -> HeldOut | None:
         """Return what a network of four fifths of the rows says of the others."""
         parts = split_for_check(table)
         if parts is None:
             return None
-        return type(self)(**self.get_params()).fit(parts[0]).judge_table(parts[1])
+        counts = np.bincount(self.components_.owner).tolist()
+        return type(self)(**self.get_params())._fit(parts[0], counts, False).judge_table(parts[1])
 
     def bic(self, table: Table) -> float:
-        """Return the BIC of this graph on a table, in model space: higher is better.
+        """Return the BIC of this graph, without profiles, on a table: higher is better.
 
-        It is -inf if a class has too few rows to learn the graph from them.
+        It is that of the rows in model space, and -inf if a class has too few rows to learn the
+        graph from them.
 
         Args:
             table: rows with their class.
@@ -165,37 +215,47 @@ class LinearGaussianNetwork(ConditionalDensity):
         from_class = [(self.target_, names[j]) for j in np.flatnonzero(self.structure_.class_arcs)]
         return from_class + [(names[i], names[j]) for i, j in np.argwhere(self.structure_.arcs)]
 
+    @property
+    def profiles_(self) -> pd.DataFrame:
+        """The profiles: class, number, share of the class, and what sets them apart."""
+        self._check_fitted()
+        return describe_profiles(self.components_, self.classes_, self.features_, self.target_)
+
     def coefficients_frame(self) -> pd.DataFrame:
-        """Return parent, child, class and coefficient of each arc between features.
+        """Return parent, child, class, profile and coefficient of each arc between features.
 
         Coefficients are in model space: standard deviations of the child per standard deviation
         of the parent.
         """
+        owner = self.components_.owner
         rows = [
-            (self.features_[i], self.features_[j], label, self.coefficients_[k, j, i])
+            (self.features_[i], self.features_[j], label, number, self.coefficients_[c, j, i])
             for i, j in np.argwhere(self.structure_.arcs)
-            for k, label in enumerate(self.classes_)
+            for c, (label, number) in enumerate(
+                zip(self.classes_[owner], number_within(owner), strict=True)
+            )
         ]
-        return pd.DataFrame(rows, columns=["parent", "child", self.target_, "coefficient"])
+        columns = ["parent", "child", self.target_, "profile", "coefficient"]
+        return pd.DataFrame(rows, columns=columns)
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`, block by block."""
         rows = self._check_rows(X)
-        parts = [self.log_joint_and_pullback(rows[b])[0] for b in self.gaussians_.blocks(len(X))]
-        return np.concatenate(parts)
+        return self.components_.log_joint(rows)
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        return self.gaussians_.log_joint_and_pullback(X)
+        return self.components_.log_joint_and_pullback(X)
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
-        return self.gaussians_.log_joint_along(paths, nodes)
+        return self.components_.log_joint_along(paths, nodes)
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None
     ) -> tuple[FloatArray, Labels]:
+        check_draw(n, rng)
         index = None if label is None else self.class_index(label)
-        chosen: IntArray = draw_classes(self.log_prior_, n, rng=rng, index=index)
-        return self.gaussians_.sample(chosen, rng=rng), self.classes_[chosen]
+        X, chosen = self.components_.sample(n, rng=rng, index=index)
+        return X, self.classes_[self.components_.owner[chosen]]
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {
@@ -206,11 +266,15 @@ class LinearGaussianNetwork(ConditionalDensity):
             "arcs": self.structure_.arcs.astype(np.float64),
             "class_arcs": self.structure_.class_arcs.astype(np.float64),
         }
+        if not self.components_.single:
+            arrays["log_weights"] = self.components_.gaussians.log_weights
+            arrays["owner"] = self.components_.owner.astype(np.float64)
         settings = {
             "start": self.start,
             "max_parents": self.max_parents,
             "forced": [list(arc) for arc in self.forced],
             "forbidden": [list(arc) for arc in self.forbidden],
+            "profiles": self.profiles,
         }
         return arrays, settings
 
@@ -221,18 +285,24 @@ class LinearGaussianNetwork(ConditionalDensity):
             max_parents=settings["max_parents"],
             forced=tuple((a, b) for a, b in settings["forced"]),
             forbidden=tuple((a, b) for a, b in settings["forbidden"]),
+            profiles=settings.get("profiles", 1),  # files of earlier versions have none
         )
-        k, n = arrays["intercepts"].shape
+        (k,), (c, n) = arrays["log_prior"].shape, arrays["intercepts"].shape
+        if not ("owner" in arrays or c == k):
+            raise ValueError("its profiles belong to no class")
+        owner = arrays.get("owner", np.arange(k, dtype=np.float64))
+        log_weights = arrays.get("log_weights", arrays["log_prior"])
         expected = {
-            "log_prior": (k,),
-            "coefficients": (k, n, n),
-            "variances": (k, n),
-            "arcs": (n, n),
-            "class_arcs": (n,),
+            "log_weights": (log_weights, (c,)),
+            "owner": (owner, (c,)),
+            "coefficients": (arrays["coefficients"], (c, n, n)),
+            "variances": (arrays["variances"], (c, n)),
+            "arcs": (arrays["arcs"], (n, n)),
+            "class_arcs": (arrays["class_arcs"], (n,)),
         }
-        for name, shape in expected.items():
-            if arrays[name].shape != shape:
-                raise ValueError(f"'{name}' has shape {arrays[name].shape}, not {shape}")
+        for name, (array, shape) in expected.items():
+            if array.shape != shape:
+                raise ValueError(f"'{name}' has shape {array.shape}, not {shape}")
         if not (arrays["variances"] > 0).all():
             raise ValueError("a variance is not positive")
         if not all(np.isin(arrays[name], (0.0, 1.0)).all() for name in ("arcs", "class_arcs")):
@@ -241,122 +311,33 @@ class LinearGaussianNetwork(ConditionalDensity):
         if (arrays["coefficients"][:, ~structure.arcs.T] != 0).any():
             raise ValueError("a coefficient stands where there is no arc")
         topological_order(structure.arcs)
-        network._keep(
-            arrays["log_prior"],
+        parameters = ProfileParameters(
+            log_weights,
             arrays["coefficients"],
             arrays["intercepts"],
             arrays["variances"],
-            structure,
+            owner.astype(np.intp),
         )
+        if not (np.unique(owner).tolist() == list(range(k)) and (np.diff(owner) >= 0).all()):
+            raise ValueError("its profiles are not in the order of the classes")
+        if not np.allclose(parameters.log_prior, arrays["log_prior"], rtol=0, atol=1e-6):
+            raise ValueError("the shares of its profiles do not sum to those of the classes")
+        network._keep(parameters, structure)
+        network.log_prior_ = arrays["log_prior"]
         return network
 
-    def _keep(
-        self,
-        log_prior: FloatArray,
-        coefficients: FloatArray,
-        intercepts: FloatArray,
-        variances: FloatArray,
-        structure: Structure,
-    ) -> None:
-        self.log_prior_ = log_prior
-        self.coefficients_ = coefficients
-        self.intercepts_ = intercepts
-        self.variances_ = variances
+    def _keep(self, parameters: ProfileParameters, structure: Structure) -> None:
+        self.log_prior_ = parameters.log_prior
+        self.coefficients_ = parameters.coefficients
+        self.intercepts_ = parameters.intercepts
+        self.variances_ = parameters.variances
         self.structure_ = structure
-        self.gaussian_ = True
-        inverse_sd = 1 / np.sqrt(variances)
-        whiteners = inverse_sd[:, :, None] * (np.eye(intercepts.shape[1]) - coefficients)
-        self.gaussians_ = WhitenedGaussians(log_prior, whiteners, -inverse_sd * intercepts)
+        gaussians = WhitenedGaussians(parameters.log_weights, *parameters.whitened())
+        self.components_ = ClassComponents(gaussians, parameters.owner, len(self.log_prior_))
+        self.gaussian_ = self.components_.single
+        self.resolution_ = self.components_.resolution
 
-    def _learn(self, stats: SufficientStatistics, structure: Structure) -> Self:
-        self._keep(*fit_parameters(stats, structure), structure)
-        self._warn_collinear()
-        self._describe_draws()
-        return self
-
-    def _structure(self, arcs: Arcs, argument: str) -> Structure:
-        n = len(self.features_)
-        position = {name: j for j, name in enumerate(self.features_)}
-        structure = Structure(np.zeros((n, n), dtype=bool), np.zeros(n, dtype=bool))
-        for arc in arcs:
-            if isinstance(arc, str) or len(arc) != 2:
-                raise InvalidInput(
-                    argument=argument, expected="be pairs (parent, child)", got=repr(arc)
-                )
-            parent, child = (str(end) for end in arc)
-            unknown = [
-                end for end in (parent, child) if end not in position and end != self.target_
-            ]
-            if unknown:
-                raise InvalidInput(
-                    argument=argument, expected="name columns of the table", got=quote(unknown)
-                )
-            if child == self.target_:
-                if argument == "forbidden":
-                    continue  # the class never has parents anyway
-                raise InvalidInput(
-                    argument=argument,
-                    expected="not point to the class",
-                    got=f"('{parent}', '{child}')",
-                    remedy="the class never has parents",
-                )
-            if parent == self.target_:
-                structure.class_arcs[position[child]] = True
-            else:
-                structure.arcs[position[parent], position[child]] = True
-        if argument != "forbidden":
-            try:
-                topological_order(structure.arcs)
-            except ValueError:
-                raise InvalidInput(argument=argument, expected="not make a cycle") from None
-        return structure
-
-    def _begin(
-        self, forced: Structure, forbidden: Structure, stats: SufficientStatistics
-    ) -> Structure:
-        if (forced.arcs & forbidden.arcs).any() or (forced.class_arcs & forbidden.class_arcs).any():
-            raise InvalidInput(
-                argument="'forced' and 'forbidden'", expected="not name the same arc"
-            )
-        self._check_counts(forced, stats, "forced")
-        class_arcs = forced.class_arcs.copy()
-        limit = self.max_parents
-        parents = forced.arcs.sum(axis=0)
-        if self.start == "naive":
-            room = parents <= most_parents(stats.counts[:-1].min())
-            room &= limit is None or parents < limit
-            class_arcs |= ~forbidden.class_arcs & room
-        parents = parents + forced.class_arcs
-        if limit is not None and (parents > limit).any():
-            child = self.features_[int(np.argmax(parents))]
-            raise InvalidInput(
-                argument="forced",
-                expected=f"keep to max_parents={limit}",
-                got=f"{parents.max()} for '{child}'",
-            )
-        return Structure(forced.arcs.copy(), class_arcs)
-
-    def _check_counts(
-        self, structure: Structure, stats: SufficientStatistics, argument: str
-    ) -> None:
-        """Raise unless every family has enough rows for its parents."""
-        parents = structure.arcs.sum(axis=0)
-        fewest = np.where(structure.class_arcs, stats.counts[:-1].min(), stats.rows)
-        most = most_parents(fewest)
-        lacking = np.flatnonzero(parents > most)
-        if len(lacking):
-            child = int(lacking[0])
-            where = "the smallest class" if structure.class_arcs[child] else "the table"
-            raise InvalidInput(
-                argument=argument,
-                expected=(
-                    f"give '{self.features_[child]}' at most {most[child]:g} parents beside the "
-                    f"class, as {where} has {fewest[child]:g} rows"
-                ),
-                got=str(parents[child]),
-            )
-
-    def _warn_collinear(self) -> None:
+    def _finish(self) -> None:
         floored = np.flatnonzero(np.any(self.variances_ <= VARIANCE_FLOOR, axis=0))
         if len(floored):
             names = [self.features_[j] for j in floored]
@@ -364,3 +345,50 @@ class LinearGaussianNetwork(ConditionalDensity):
                 f"Nearly no variance is left in {quote(names)} given the class and other columns "
                 "(a copy or a sum of them, or constant in a class): consider dropping them.",
             )
+        self._describe_draws()
+
+    def _climb(self, table: SufficientStatistics) -> Climb:
+        """Return the search for a graph that keeps to the settings."""
+        forced = read_arcs(self.forced, "forced", self.features_, self.target_)
+        forbidden = read_arcs(self.forbidden, "forbidden", self.features_, self.target_)
+        first = first_graph(
+            forced,
+            forbidden,
+            table,
+            start=self.start,
+            max_parents=self.max_parents,
+            features=self.features_,
+        )
+
+        def climb(stats: SufficientStatistics, before: Structure | None) -> Structure:
+            return hill_climb(
+                stats,
+                first if before is None else before,
+                max_parents=self.max_parents,
+                forced=forced,
+                forbidden=forbidden,
+            )
+
+        return climb
+
+    def _trials_frame(self, trials: list[list[Trial]]) -> pd.DataFrame:
+        rows = [
+            (label, *trial)
+            for label, tried in zip(self.classes_, trials, strict=False)
+            for trial in tried
+        ]
+        return pd.DataFrame(rows, columns=[self.target_, *Trial._fields])
+
+
+def _count_profiles(
+    rows: list[FloatArray], grid: FloatArray, climb: Climb, progress: bool
+) -> tuple[list[int], list[list[Trial]]]:
+    """Choose the number of profiles of each class."""
+    counts, trials = [], []
+    with Bar("Profiles", len(rows) * len(LADDER), shown=progress) as bar:
+        for group in rows:
+            count, tried = choose_profiles(group, grid=grid, climb=climb, advance=bar.advance)
+            bar.advance(steps=len(LADDER) - len(tried))
+            counts.append(count)
+            trials.append(tried)
+    return counts, trials

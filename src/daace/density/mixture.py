@@ -12,7 +12,7 @@ from daace._typing import FloatArray, Labels, Pullback
 from daace.data.labels import label_array
 from daace.data.standardizer import Standardizer
 from daace.density.base import ConditionalDensity
-from daace.density.bayes import log_sum_exp
+from daace.density.components import ClassComponents
 from daace.density.draws import check_draw
 from daace.density.gaussian import WhitenedGaussians
 from daace.exceptions import InvalidInput
@@ -86,13 +86,16 @@ class GaussianMixture(ConditionalDensity):
         self.target_ = "class"
         self.units_ = {}
         self.standardizer_ = Standardizer.identity(mu.shape[1])
-        self.gaussian_ = len(names) == len(self.classes_)
-        if not self.gaussian_:
-            self.resolution_ = float(np.sqrt(np.linalg.eigvalsh(sigma).min()))
-        self.class_of_component_ = np.searchsorted(self.classes_, names)
-        self.gaussians_ = WhitenedGaussians(
-            np.log(self.weights), whiteners, -np.einsum("cij,cj->ci", whiteners, mu)
+        order = np.argsort(np.searchsorted(self.classes_, names), kind="stable")
+        offsets = -np.einsum("cij,cj->ci", whiteners, mu)
+        self._rank = np.argsort(order)  # place of each component among those of its class
+        self.components_ = ClassComponents(
+            WhitenedGaussians(np.log(self.weights)[order], whiteners[order], offsets[order]),
+            np.searchsorted(self.classes_, names[order]),
+            len(self.classes_),
         )
+        self.gaussian_ = self.components_.single
+        self.resolution_ = self.components_.resolution
         self._describe_draws()
 
     def __repr__(self) -> str:
@@ -100,30 +103,13 @@ class GaussianMixture(ConditionalDensity):
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`, block by block."""
-        rows = self._check_rows(X)
-        parts = [self.log_joint_and_pullback(rows[b])[0] for b in self.gaussians_.blocks(len(X))]
-        return np.concatenate(parts)
+        return self.components_.log_joint(self._check_rows(X))
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        return self._by_class(*self.gaussians_.log_joint_and_pullback(X))
+        return self.components_.log_joint_and_pullback(X)
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
-        return self._by_class(*self.gaussians_.log_joint_along(paths, nodes))
-
-    def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
-        """Sum the components of each class; they are the last axis."""
-        owner, flat = self.class_of_component_, joint.reshape(-1, joint.shape[-1])
-        if self.gaussian_:  # nothing to sum; with thousands of classes that is most of the time
-            log_joint = np.take(joint, np.argsort(owner), axis=-1)
-            return log_joint, lambda W: pullback(np.take(W, owner, axis=-1))
-        members = [owner == k for k in range(len(self.classes_))]
-        log_joint = np.column_stack([log_sum_exp(flat[:, m]) for m in members])
-        log_joint = log_joint.reshape(*joint.shape[:-1], len(members))
-
-        def class_pullback(W: FloatArray) -> FloatArray:
-            return pullback(W[..., owner] * np.exp(joint - log_joint[..., owner]))
-
-        return log_joint, class_pullback
+        return self.components_.log_joint_along(paths, nodes)
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None
@@ -131,9 +117,10 @@ class GaussianMixture(ConditionalDensity):
         check_draw(n, rng)
         weights = self.weights
         if label is not None:
-            weights = np.where(self.class_of_component_ == self.class_index(label), weights, 0.0)
+            wanted = self.classes_[self.class_index(label)]
+            weights = np.where(self.labels == wanted, weights, 0.0)
         chosen = rng.choice(len(weights), size=n, p=weights / weights.sum())
-        return self.gaussians_.sample(chosen, rng=rng), self.labels[chosen]
+        return self.components_.gaussians.sample(self._rank[chosen], rng=rng), self.labels[chosen]
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {"weights": self.weights, "means": self.means, "covariances": self.covariances}

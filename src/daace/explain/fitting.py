@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 from daace._checks import check_choice
 from daace._wording import quote
 from daace.data.inputs import as_table
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
-from daace.density.realnvp import RealNVP
-from daace.density.registry import density_class, learned_kinds
+from daace.density.registry import learned_kinds, new_density
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.trust.held_out import check_fit
@@ -39,10 +40,11 @@ def fit(
         y: the class of each row, as an array, Series or list. What is a density, or the name of
             one, is taken for `density`: `fit(table, "kde")`.
         target: name of the frame's column that holds the class.
-        density: 'linear-gaussian' (when left out), 'kde', 'realnvp', or a density of your own;
-            one that is fitted already is used as it is. Settings are those of the density:
+        density: 'profiles' (when left out), a network with hidden profiles; 'linear-gaussian', the
+            paper's network; 'kde', 'realnvp', or a density of your own; one that is fitted
+            already is used as it is. Settings are those of the density:
             `fit(table, daace.RealNVP(epochs=100))`.
-        progress: show a bar while a flow is trained, on stderr.
+        progress: show a bar on stderr while profiles are counted or a flow is trained.
 
     Raises:
         InvalidInput: the density is unknown, or fitted on other columns; or the rows or classes
@@ -71,8 +73,8 @@ def fit(
         raise InvalidInput(
             f"'density' must have a method 'fit'. {type(learner).__name__} has none."
         )
-    shown = {"progress": True} if progress and isinstance(learner, RealNVP) else {}
-    fitted = learner.fit(rows, **shown)
+    shows = progress and "progress" in signature(learner.fit).parameters
+    fitted = learner.fit(rows, progress=True) if shows else learner.fit(rows)
     return Explainer(fitted, held_out=check_fit(fitted, rows))
 
 
@@ -98,7 +100,7 @@ def _unfitted(density: str | ConditionalDensity | None) -> ConditionalDensity:
         density = learned_kinds()[0]
     if isinstance(density, str):
         check_choice("density", density, learned_kinds())
-        density = density_class(density)()
+        density = new_density(density)
     if not isinstance(density, ConditionalDensity):
         raise InvalidInput(
             argument="density",

@@ -13,7 +13,7 @@ from daace._json import dump_json
 from daace._wording import quote
 from daace.data.synthetic import moons, rings
 from daace.density.base import ConditionalDensity
-from daace.density.registry import density_class
+from daace.density.registry import density_class, new_density
 from daace.exceptions import InvalidInput
 from daace.planners.base import Planner
 
@@ -75,9 +75,9 @@ class DensitySpec:
         Args:
             table: name of the table, for its preset.
         """
-        maker: Any = density_class(self.kind)
         given = dict(self.settings)
-        return maker.preset(table, **given) if self.preset else maker(**given)  # type: ignore[no-any-return]
+        maker: Any = density_class(self.kind)
+        return maker.preset(table, **given) if self.preset else new_density(self.kind, given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,6 +78,10 @@ class SufficientStatistics:
             self._terms[parents, families] = Terms.of(self.counts, sizes, self.rows)
         return self._terms[parents, families]
 
+    def take(self, groups: IntArray) -> SufficientStatistics:
+        """Return the statistics of these groups; the last must be all rows."""
+        return SufficientStatistics(self.counts[groups], self.means[groups], self.scatters[groups])
+
     def groups(self, class_parent: bool) -> slice:
         """Return the groups that a family is fitted on: each class, or all rows."""
         return slice(0, -1) if class_parent else slice(-1, None)
@@ -137,6 +141,17 @@ def fit_parameters(
         variances[:, child] = np.maximum(residuals / freedom, VARIANCE_FLOOR)
     log_prior = np.log(stats.counts[:-1] / stats.rows)
     return log_prior, coefficients, intercepts, variances
+
+
+def count_parameters(structure: Structure, components: int) -> int:
+    """Return the number of free parameters of all families.
+
+    Args:
+        structure: the graph.
+        components: number of classes, or of profiles of all classes.
+    """
+    sizes = structure.arcs.sum(axis=0) + 2
+    return int((sizes * np.where(structure.class_arcs, components, 1)).sum())
 
 
 def most_parents(rows: FloatArray) -> FloatArray:

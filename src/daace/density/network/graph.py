@@ -21,6 +21,15 @@ class Structure:
     arcs: BoolArray
     class_arcs: BoolArray
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Structure)
+            and np.array_equal(self.arcs, other.arcs)
+            and np.array_equal(self.class_arcs, other.class_arcs)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays may change
+
     def parents(self, child: int) -> IntArray:
         """Return the feature parents of a feature, in order."""
         return np.flatnonzero(self.arcs[:, child])

@@ -103,7 +103,7 @@ class SlicedDensity(ConditionalDensity):
         index: int | None,
     ) -> tuple[FloatArray, Labels]:
         """Draw `u = R^-1 (e - Q' r0)`, where `M A = Q R` and `r0 = M b + c` whiten a class."""
-        gaussians = network.gaussians_
+        gaussians = network.components_.gaussians
         Q, R = np.linalg.qr(gaussians.whiteners @ self.basis)
         at_zero = gaussians.whiteners @ self.offset + gaussians.offsets
         along = np.einsum("kij,ki->kj", Q, at_zero)

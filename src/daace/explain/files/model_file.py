@@ -9,6 +9,7 @@ from typing import Any
 
 from daace._json import read_number, read_text, reason
 from daace.density.model_file import read_model, write_model
+from daace.density.registry import name_of
 from daace.exceptions import DaaceError, ModelFileError
 from daace.explain.asking.settings import Settings
 from daace.explain.trust.held_out import from_record, to_record
@@ -42,7 +43,7 @@ def read_settings(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str | N
             "plausibility": plausibility,
             "min_posterior": min_posterior,
             "constraints": None if rules is None else Constraints(**rules),
-            "held_out": from_record(settings.get("held_out"), density.kind),
+            "held_out": from_record(settings.get("held_out"), name_of(density)),
         }
         Settings(**arguments)  # says what is wrong with them
     except (DaaceError, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -38,7 +38,7 @@ def draw_network(
     colors = {1: BORDER, -1: PATH, 0: QUIET}
     largest = max(float(arcs["coefficient"].abs().max()), 1e-12) if len(arcs) else 1.0
     at = {name: (np.cos(angle), np.sin(angle)) for name, angle in angles.items()}
-    for parent, child, coefficient, sign in arcs.itertuples(index=False):
+    for parent, child, coefficient, sign, *_ in arcs.itertuples(index=False):
         # Curves bend inwards, neighbours' most: no arc runs along the rim.
         turn = (angles[child] - angles[parent] + np.pi) % (2 * np.pi) - np.pi
         bend = 0.45 * np.sign(turn) * (1 - abs(turn) / np.pi)

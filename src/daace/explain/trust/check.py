@@ -16,7 +16,7 @@ from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.draws import HeldOut
-from daace.density.registry import learned_kinds
+from daace.density.registry import learned_kinds, name_of
 from daace.exceptions import InvalidInput
 from daace.landscape.goal import Posterior
 
@@ -127,7 +127,7 @@ def check_density(density: ConditionalDensity, table: object, judge: Posterior |
     """
     X, labels = model_rows(density, table)
     said = HeldOut(density.log_joint(X), labels, density.draws_)
-    return summarize(said, density.kind, None if judge is None else judge.log_posterior(X))
+    return summarize(said, name_of(density), None if judge is None else judge.log_posterior(X))
 
 
 def summarize(said: HeldOut, kind: str, log_posteriors: FloatArray | None = None) -> Check:

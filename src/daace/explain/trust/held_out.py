@@ -15,6 +15,7 @@ from daace._typing import FloatArray
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.privacy import FEWEST_ROWS
+from daace.density.registry import name_of
 from daace.exceptions import InvalidInput
 from daace.explain.trust.check import (
     BINS,
@@ -52,7 +53,7 @@ def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
         return None
     if said is None:
         return None
-    return _without_single_rows(summarize(said, density.kind))
+    return _without_single_rows(summarize(said, name_of(density)))
 
 
 def _without_single_rows(check: Check) -> Check:

@@ -28,8 +28,9 @@ class Network:
 
     Attributes:
         arcs: parent, child, coefficient (standard deviations of the child per standard deviation
-            of the parent; mean over the classes, weighted by their share) and sign: 1 or -1, 0
-            where it is not the same in every class.
+            of the parent; mean over classes and profiles, weighted by their share), sign: 1 or
+            -1, 0 where it is not the same in every class and profile; and the lowest and highest
+            coefficient of any class and profile.
         features: names of the nodes.
         of_class: features whose parent the class is.
         target: name of the class.
@@ -112,15 +113,17 @@ def read_network(
 
 
 def signed_arcs(density: LinearGaussianNetwork) -> pd.DataFrame:
-    """Return parent, child, coefficient and sign of each arc between features."""
-    prior = np.exp(density.log_prior_)
+    """Return parent, child, coefficients and sign of each arc between features."""
+    shares = np.exp(density.components_.gaussians.log_weights)
     names, rows = density.features_, []
     for i, j in np.argwhere(density.structure_.arcs):
-        by_class = density.coefficients_[:, j, i]
-        signs = set(np.sign(by_class).astype(int).tolist())
+        each = density.coefficients_[:, j, i]
+        signs = set(np.sign(each).astype(int).tolist())
         sign = signs.pop() if len(signs) == 1 else 0
-        rows.append((names[i], names[j], float(prior @ by_class), sign))
-    return pd.DataFrame(rows, columns=["parent", "child", "coefficient", "sign"])
+        rows.append((names[i], names[j], float(shares @ each), sign, each.min(), each.max()))
+    return pd.DataFrame(
+        rows, columns=["parent", "child", "coefficient", "sign", "lowest", "highest"]
+    )
 
 
 def strongest(features: Sequence[str], arcs: pd.DataFrame, most: int) -> tuple[str, ...]:
@@ -128,7 +131,7 @@ def strongest(features: Sequence[str], arcs: pd.DataFrame, most: int) -> tuple[s
     if len(features) <= most:
         return tuple(features)
     weight = dict.fromkeys(features, 0.0)
-    for parent, child, coefficient, _ in arcs.itertuples(index=False):
+    for parent, child, coefficient, *_ in arcs.itertuples(index=False):
         weight[parent] += abs(coefficient)
         weight[child] += abs(coefficient)
     chosen = set(sorted(features, key=lambda name: -weight[name])[:most])
@@ -145,7 +148,7 @@ def lay_out(network: Network) -> dict[str, float]:
     names = list(network.features)
     place = {name: k for k, name in enumerate(names)}
     weight = np.zeros((len(names), len(names)))
-    for parent, child, coefficient, _ in network.arcs.itertuples(index=False):
+    for parent, child, coefficient, *_ in network.arcs.itertuples(index=False):
         i, j = place[parent], place[child]
         weight[i, j] = weight[j, i] = abs(coefficient)
     order = np.arange(len(names))

@@ -1,0 +1,127 @@
+"""Gaussian components, each of one class: what networks with profiles and mixtures are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from daace._typing import FloatArray, IntArray, Pullback
+from daace.density.bayes import log_sum_exp
+from daace.density.draws import draw_classes
+from daace.density.gaussian import WhitenedGaussians
+
+#: Components whose share is below this are left out of a conditional density: what they could add
+#: to log p is lost in its last digits.
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ClassComponents:
+    """`p(x, y=k) = sum over the components c of class k of w_c N(x; mu_c, Sigma_c)`.
+
+    Attributes:
+        gaussians: the components; their weights sum to 1 over all classes.
+        owner: class index of each component, in ascending order.
+        classes: number of classes; each has a component.
+    """
+
+    gaussians: WhitenedGaussians
+    owner: IntArray
+    classes: int
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether every class is one Gaussian."""
+        return len(self.owner) == self.classes
+
+    @cached_property
+    def members(self) -> list[slice]:
+        """The components of each class."""
+        ends = np.searchsorted(self.owner, np.arange(self.classes + 1)).tolist()
+        return [slice(begin, end) for begin, end in pairwise(ends)]
+
+    @cached_property
+    def resolution(self) -> float:
+        """Length over which log p may bend: the smallest standard deviation of a component."""
+        if self.single:
+            return np.inf
+        return float(1 / np.linalg.norm(self.gaussians.whiteners, ord=2, axis=(1, 2)).max())
+
+    def log_joint(self, X: FloatArray) -> FloatArray:
+        """Return log p(x, y) of rows, shape `(rows, classes)`, block by block."""
+        blocks = self.gaussians.blocks(len(X))
+        return np.concatenate([self.log_joint_and_pullback(X[part])[0] for part in blocks])
+
+    def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        """Return log p(x, y) of rows and its pullback, as `ConditionalDensity` defines them."""
+        return self._by_class(*self.gaussians.log_joint_and_pullback(X))
+
+    def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
+        """Return log p(x, y) along segments and its pullback, as `ConditionalDensity` defines."""
+        return self._by_class(*self.gaussians.log_joint_along(paths, nodes))
+
+    def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
+        """Sum the components of each class; they are the last axis."""
+        if self.single:
+            return joint, pullback
+        log_joint = np.empty((*joint.shape[:-1], self.classes))
+        shares = np.empty_like(joint)
+        for k, part in enumerate(self.members):
+            top = joint[..., part].max(axis=-1, keepdims=True)
+            kernels = np.exp(joint[..., part] - top)
+            total = kernels.sum(axis=-1, keepdims=True)
+            np.divide(kernels, total, out=shares[..., part])
+            log_joint[..., k] = (top + np.log(total))[..., 0]
+        return log_joint, lambda W: pullback(W[..., self.owner] * shares)
+
+    def log_components(self, X: FloatArray) -> FloatArray:
+        """Return log p(x, y, component) of rows, shape `(rows, components)`."""
+        return self.gaussians.log_joint_and_pullback(X)[0]
+
+    def sample(
+        self, n: int, *, rng: np.random.Generator, index: int | None = None
+    ) -> tuple[FloatArray, IntArray]:
+        """Draw rows, and the component of each.
+
+        Args:
+            n: number of rows.
+            rng: source of the draws.
+            index: draw from one class only.
+        """
+        logs = self.gaussians.log_weights
+        if index is not None and not self.single:
+            logs, index = np.where(self.owner == index, logs, -np.inf), None
+        chosen = draw_classes(logs, n, rng=rng, index=index)
+        return self.gaussians.sample(chosen, rng=rng), chosen
+
+    def given(self, fixed: IntArray, values: FloatArray) -> tuple[ClassComponents, float]:
+        """Return p(x_free, y | x_fixed) as components over the free features, and log p(x_fixed).
+
+        The residuals of a component are `r = F x_free + v`, with F the columns of its whitener
+        that belong to the free features and v what the fixed values make of the rest. With F = QR,
+        `|r|^2 = |R x_free + Q'v|^2 + |v|^2 - |Q'v|^2`: R whitens the free features, and what is
+        left is the component's density of the fixed ones.
+
+        Args:
+            fixed: columns of the fixed features; at least one feature is free.
+            values: their values, shape `(fixed,)`.
+        """
+        gaussians, n = self.gaussians, self.gaussians.offsets.shape[1]
+        free = np.setdiff1d(np.arange(n), fixed)
+        rest = gaussians.whiteners[:, :, fixed] @ values + gaussians.offsets
+        Q, R = np.linalg.qr(gaussians.whiteners[:, :, free])
+        offsets = np.einsum("cnf,cn->cf", Q, rest)
+        beside = (rest**2).sum(axis=1) - (offsets**2).sum(axis=1)
+        determinants = np.linalg.slogdet(gaussians.whiteners)[1] - np.linalg.slogdet(R)[1]
+        logs = gaussians.log_weights + determinants - 0.5 * np.maximum(beside, 0.0)
+        logs -= 0.5 * len(fixed) * np.log(2 * np.pi)
+        total = float(log_sum_exp(logs[None])[0])
+        logs = logs - total
+        kept = logs > np.log(NEGLIGIBLE)
+        for part in self.members:  # every class keeps its largest component
+            kept[part.start + int(np.argmax(logs[part]))] = True
+        conditional = WhitenedGaussians(logs[kept], R[kept], offsets[kept])
+        return ClassComponents(conditional, self.owner[kept], self.classes), total

@@ -1,0 +1,136 @@
+"""Expected statistics of hidden profiles: the E-step of EM as matrix products.
+
+A Gaussian's log-density is linear in the monomials 1, x_i and x_i x_j. With the monomials of the
+rows as a matrix Q, the E-step is one product `Q @ parameters`, and the expected counts, means and
+scatter matrices of all profiles are another, `responsibilities.T @ Q`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from daace._typing import FloatArray, IntArray
+
+#: Largest number of floats of a block of monomials, and of all blocks if they are kept (512 MB).
+BLOCK, KEPT = 2**21, 2**26
+
+
+class MonomialRows:
+    """Rows of one class, read block by block as their monomials.
+
+    Args:
+        X: rows in model space, shape `(rows, n)`.
+
+    Example:
+        >>> rows = MonomialRows(np.array([[1.0], [3.0]]))
+        >>> counts, means, scatters = rows.moments(np.array([0, 0]), 1)
+        >>> counts.tolist(), means.tolist(), scatters.tolist()
+        ([2.0], [[2.0]], [[[2.0]]])
+    """
+
+    def __init__(self, X: FloatArray) -> None:
+        self.X = X
+        self.n = int(X.shape[1])
+        self._pairs = np.triu_indices(self.n)
+        self._width = 1 + self.n + len(self._pairs[0])
+        self._kept: list[FloatArray] | None = None
+        if len(X) * self._width <= KEPT:
+            self._kept = list(self._read())
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Yield the monomials of the rows, shape `(rows, 1 + n + n (n + 1) / 2)`, in blocks."""
+        yield from self._read() if self._kept is None else self._kept
+
+    def _read(self) -> Iterator[FloatArray]:
+        first, second = self._pairs
+        step = max(1, BLOCK // self._width)
+        for begin in range(0, len(self.X), step):
+            X = self.X[begin : begin + step]
+            block = np.empty((len(X), self._width))
+            block[:, 0] = 1.0
+            block[:, 1 : 1 + self.n] = X
+            np.multiply(X[:, first], X[:, second], out=block[:, 1 + self.n :])
+            yield block
+
+    def expect(
+        self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
+    ) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
+        """Return the log-likelihood of the rows, and the expected statistics of each Gaussian.
+
+        Args:
+            log_weights: of the Gaussians, shape `(gaussians,)`; see `WhitenedGaussians`.
+            whiteners: shape `(gaussians, n, n)`.
+            offsets: shape `(gaussians, n)`.
+
+        Returns:
+            the sum of log p over the rows; and counts, means and scatter matrices.
+        """
+        parameters = self._parameters(log_weights, whiteners, offsets)
+        sums = np.zeros((len(log_weights), self._width))
+        total = 0.0
+        for block in self.blocks():
+            shares = block @ parameters
+            top = shares.max(axis=1, keepdims=True)
+            shares -= top
+            np.exp(shares, out=shares)
+            mass = shares.sum(axis=1, keepdims=True)
+            shares /= mass
+            total += float((top + np.log(mass)).sum())
+            sums += shares.T @ block
+        return total, self._statistics(sums)
+
+    def log_prob(
+        self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
+    ) -> FloatArray:
+        """Return log p of each row; arguments as of `expect`."""
+        parameters = self._parameters(log_weights, whiteners, offsets)
+        parts = []
+        for block in self.blocks():
+            logs = block @ parameters
+            top = logs.max(axis=1)
+            parts.append(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
+        return np.concatenate(parts)
+
+    def moments(self, groups: IntArray, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return counts, means and scatter matrices of groups of rows.
+
+        Args:
+            groups: number of each row's group.
+            count: number of groups.
+        """
+        sums = np.zeros((count, self._width))
+        begin = 0
+        for block in self.blocks():
+            member = groups[begin : begin + len(block)] == np.arange(count)[:, None]
+            sums += member.astype(np.float64) @ block
+            begin += len(block)
+        return self._statistics(sums)
+
+    def _parameters(
+        self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
+    ) -> FloatArray:
+        """Return the coefficients of the monomials in `log w N(x)`, one column per Gaussian."""
+        first, second = self._pairs
+        precision = np.einsum("cki,ckj->cij", whiteners, whiteners)
+        products = -precision[:, first, second]
+        products[:, first == second] *= 0.5
+        constant = log_weights + np.linalg.slogdet(whiteners)[1] - 0.5 * (offsets**2).sum(axis=1)
+        constant -= 0.5 * self.n * np.log(2 * np.pi)
+        linear = -np.einsum("cki,ck->ci", whiteners, offsets)
+        return np.ascontiguousarray(np.column_stack([constant, linear, products]).T)
+
+    def _statistics(self, sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        first, second = self._pairs
+        counts = sums[:, 0]
+        means = sums[:, 1 : 1 + self.n] / np.maximum(counts, 1e-300)[:, None]
+        products = sums[:, 1 + self.n :]
+        products = products - counts[:, None] * means[:, first] * means[:, second]
+        scatters = np.empty((len(sums), self.n, self.n))
+        scatters[:, first, second] = products
+        scatters[:, second, first] = products
+        return counts, means, scatters
