@@ -27,10 +27,10 @@ from daace.planners.seeding import PathSeeds, may_have_barriers
 
 #: Paths carried from one number of vertices to the next; more where there may be barriers, as the
 #: cheapest straight line may lie on the wrong side of one.
-CARRIED, CARRIED_AT_BARRIERS = 3, 6
+CARRIED, CARRIED_AT_BARRIERS = 3, 4
 
 #: Factor on the number of straight lines where there may be barriers.
-MORE_STARTS = 3
+MORE_STARTS = 2
 
 #: Costs that differ by less than this share are equal.
 ROUNDING = 1e-9
@@ -97,7 +97,7 @@ class PathSearch:
             for i in growing:
                 ends[i] = candidates.paths[candidates.owner == i, -1]
                 best[i].add(v, *found[i])
-                if seeds.routes[i] or self._may_pay(v, lowest[i], best[i].cost):
+                if self._may_pay(v, lowest[i], best[i].cost):
                     still.append(i)
                 lowest[i] = best[i].cost
             candidates, growing = candidates.take(np.isin(candidates.owner, still)), still

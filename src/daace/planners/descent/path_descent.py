@@ -20,6 +20,9 @@ from daace.planners.descent.sqp import DescentResult, minimize
 MIN_NODES = 8
 MAX_NODES = 128
 
+#: Largest number of nodes before two rules have been compared.
+FIRST_NODES = 32
+
 #: Largest number of steps of a path that is moved to rest.
 ITERATIONS = 100
 
@@ -135,13 +138,21 @@ class PathDescent:
         nodes: IntArray = np.minimum(MAX_NODES, powers).astype(np.intp)
         return nodes
 
-    def by_nodes(self, paths: FloatArray) -> Iterator[tuple[int, np.ndarray]]:
+    def by_nodes(
+        self, paths: FloatArray, owner: IntArray
+    ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield numbers of nodes, the smallest first, and the rows of the paths that need them.
 
-        Each path has its own number, so that a long path neither slows the others down nor changes
-        their result.
+        The paths of a problem share a number, at most `FIRST_NODES`, so that they are moved
+        together; those of other problems do not change their result.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`.
+            owner: index of the problem of each path.
         """
-        nodes = self.nodes(paths)
+        most = np.zeros(int(owner.max(initial=-1)) + 1, dtype=np.intp)
+        np.maximum.at(most, owner, np.minimum(self.nodes(paths), FIRST_NODES))
+        nodes = most[owner]
         for count in np.unique(nodes):
             yield int(count), np.flatnonzero(nodes == count)
 

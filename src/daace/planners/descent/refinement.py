@@ -49,10 +49,10 @@ class Refinement:
         """
         best = seeds
         if len(seeds.owner) > FEW * len(np.unique(seeds.owner)):
-            for nodes, rows in self.descent.by_nodes(seeds.paths):
+            for nodes, rows in self.descent.by_nodes(seeds.paths, seeds.owner):
                 self.descend(seeds, rows, nodes, iterations=SCOUT_STEPS)
             best = self._best(seeds)
-        for nodes, rows in self.descent.by_nodes(best.paths):
+        for nodes, rows in self.descent.by_nodes(best.paths, best.owner):
             while len(rows):
                 error = self.descend(best, rows, nodes)
                 rows = rows[(error > RULE_TOLERANCE) & self._contend(best, rows)]

@@ -21,7 +21,7 @@ from daace.planners.seeding.goal_points import (
 from daace.planners.seeding.route_seeds import find_route_seeds, simplify_route
 
 #: Routes over the roadmap that seed each number of vertices.
-ROUTES = 4
+ROUTES = 2
 
 
 def may_have_barriers(batch: ProblemBatch) -> bool:
@@ -141,7 +141,7 @@ class PathSeeds:
 
     def _line_costs(self, lines: FloatArray, unit: FloatArray) -> FloatArray:
         costs = np.empty(len(lines))
-        for nodes, rows in self.descent.by_nodes(lines):
+        for nodes, rows in self.descent.by_nodes(lines, np.zeros(len(lines), dtype=np.intp)):
             costs[rows] = self.descent.costs(lines[rows], nodes=nodes, unit=unit)[:, 0]
         return costs
 
