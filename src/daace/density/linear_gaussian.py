@@ -174,7 +174,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         rows = [
             (self.features_[i], self.features_[j], label, self.coefficients_[k, j, i])
             for i, j in np.argwhere(self.structure_.arcs)
-            for k, label in enumerate(self.classes_)
+            for k, label in enumerate(self.classes_.tolist())
         ]
         return pd.DataFrame(rows, columns=["parent", "child", self.target_, "coefficient"])
 

@@ -39,7 +39,7 @@ def roadmap_graph(density: ConditionalDensity, *, samples: int = SAMPLES, seed: 
     if (samples, seed) not in cached:
         rng = np.random.default_rng([DRAWS_SEED, seed])
         share = -(-samples // len(density.classes_))
-        X = [density.sample(share, rng=rng, label=label)[0] for label in density.classes_]
+        X = [density.sample(share, rng=rng, label=label)[0] for label in density.classes_.tolist()]
         # In random order: every 8th draw must be representative of all.
         points = rng.permutation(np.concatenate(X))[:samples]
         cached[samples, seed] = Graph.build(points, density, RULE)
