@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,12 @@ def test_the_examples_in_the_docstrings_run(
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     source = importlib.import_module(module)
-    for example in doctest.DocTestFinder().find(source, module):
-        runner.run(example, out=report.append)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    try:
+        for example in doctest.DocTestFinder().find(source, module):
+            runner.run(example, out=report.append)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert runner.failures == 0, "".join(report)
 
 

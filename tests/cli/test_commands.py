@@ -250,7 +250,10 @@ def test_missing_columns_and_bad_values_are_named(run, folder):
     (folder / "empty.csv").write_text("")
     for name, message in {
         "less.csv": "must have every feature of the model. Missing: 'petal width'",
-        "nan.csv": "drop these rows or fill them.\n",
+        "nan.csv": (
+            "'nan.csv', rows counted from 0: Row 0: Every feature must be a finite number, but "
+            "'petal width' is missing.\n"
+        ),
         "broken.csv": "could not be read as a table",
         "empty.csv": "could not be read as a table",
     }.items():
@@ -258,6 +261,23 @@ def test_missing_columns_and_bad_values_are_named(run, folder):
         assert code == 2
         assert message in err
         assert err.count("\n") == 1
+
+
+def test_one_row_is_read_as_among_all(run, folder):
+    """A word in another row turns a whole column into text; this row is as good as before."""
+    head, *lines = (folder / "data.csv").read_text().splitlines()
+    word = ",".join(["tall", *lines[1].split(",")[1:]])
+    (folder / "word.csv").write_text("\n".join([head, lines[0], word, lines[2]]) + "\n")
+    (folder / "first.csv").write_text("\n".join([head, lines[0]]) + "\n")
+    code, out, err = run("explain", "model.daace", "word.csv", "--row", "0")
+    assert (code, err) == (0, "")
+    assert out == run("explain", "model.daace", "first.csv")[1]
+    code, _, err = run("explain", "model.daace", "word.csv", "--row", "1")
+    assert code == 2
+    assert err == (
+        "Error: 'word.csv', rows counted from 0: Row 1: Every feature must be a finite number, but "
+        "'sepal length' is 'tall'.\n"
+    )
 
 
 # explain --all, check -----------------------------------------------------------------------------

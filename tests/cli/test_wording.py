@@ -43,6 +43,8 @@ def test_a_feature_keeps_its_name() -> None:
             "'--weight' must be positive: -x.",
         ),
         (InvalidInput("The row must have\n  every feature."), "The row must have every feature."),
+        (InvalidInput(argument="The row", expected="be one"), "The row must be one."),
+        (InvalidInput(argument="'x.csv'", expected="have rows"), "'x.csv' must have rows."),
         (
             InvalidInput("'time_limit' must be left out: no.", argument="time_limit").at("Row 3: "),
             "Row 3: '--time-limit' must be left out: no.",

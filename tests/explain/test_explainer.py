@@ -60,6 +60,7 @@ def test_a_row_may_come_in_any_shape(simple):
         pd.Series(row),
         pd.Series({**row, "class": "ill"}),
         pd.DataFrame([row]),
+        pd.DataFrame([row]).astype({"x1": str}),  # of a column with a word in another row
         np.array([0.5, 0.25]),
         [0.5, 0.25],
     ]
@@ -73,9 +74,9 @@ def test_a_row_may_come_in_any_shape(simple):
     ("row", "message"),
     [
         ({"x1": 0.0}, "Missing: 'x2'"),
-        ({"x1": 0.0, "x2": np.nan}, "missing values"),
-        ({"x1": np.inf, "x2": 0.0}, "finite"),
-        ({"x1": "tall", "x2": 0.0}, "numeric"),
+        ({"x1": 0.0, "x2": np.nan}, "must be a finite number, but 'x2' is missing"),
+        ({"x1": np.inf, "x2": 0.0}, "must be a finite number, but 'x1' is inf"),
+        ({"x1": "tall", "x2": 0.0}, "must be a finite number, but 'x1' is 'tall'"),
         ([1.0, 2.0, 3.0], "must have 2 values"),
         ([[0.0, 0.0], [1.0, 1.0]], "'row' must be one row. Got 2"),
         ("row", "must be a Series, a dict, a DataFrame or an array"),

@@ -306,6 +306,8 @@ def _check_use(one: OneRow, question: Question, many: AllRows) -> None:
 
 def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
     from daace.data.files import read_frame
+    from daace.explain.asking.query import refuse
+    from daace.explain.asking.rows import read_rows
     from daace.explain.files.stream import model_columns
 
     frame = read_frame(data)
@@ -315,7 +317,10 @@ def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
         raise InvalidInput(
             argument="row", expected=f"be between 0 and {len(frame) - 1}", got=str(row)
         )
-    return frame.iloc[[row]][model_columns(data, frame.columns, density)]
+    picked = frame.iloc[[row]][model_columns(data, frame.columns, density)]
+    place = f"'{data}', rows counted from 0: "
+    refuse(read_rows(density, picked).invalid, max(len(frame), 2), place=place, first=row)
+    return picked
 
 
 def _deliver(explanation: Explanation, one: OneRow) -> None:

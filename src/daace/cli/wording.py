@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from daace.exceptions import DaaceError, InvalidInput
+from daace.exceptions import DaaceError, InvalidInput, quoted
 from daace.landscape.rules.reading import options
 
 #: Arguments that the shell calls otherwise than by their own name.
@@ -62,7 +62,7 @@ def name_argument(argument: str) -> str:
     """
     if argument in RENAMED:
         return RENAMED[argument]
-    return f"'{option_names().get(argument, argument)}'"
+    return quoted(option_names().get(argument, argument))
 
 
 def sentence(error: Exception) -> str:

@@ -198,8 +198,8 @@ class KernelDensity(ConditionalDensity):
         chosen = draw_classes(self.log_prior_, n, rng=rng, index=index)
         noise = rng.normal(scale=self.bandwidth_, size=(n, len(self.features_)))
         position = rng.random(n)
-        for k, rows in enumerate(self.rows_):
-            members = chosen == k
+        for k in np.unique(chosen):
+            members, rows = chosen == k, self.rows_[k]
             noise[members] += rows[(position[members] * len(rows)).astype(np.intp)]
         return noise, self.classes_[chosen]
 

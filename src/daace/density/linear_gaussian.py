@@ -232,7 +232,7 @@ class LinearGaussianNetwork(ConditionalDensity):
             (self.features_[i], self.features_[j], label, number, self.coefficients_[c, j, i])
             for i, j in np.argwhere(self.structure_.arcs)
             for c, (label, number) in enumerate(
-                zip(self.classes_[owner], number_within(owner), strict=True)
+                zip(self.classes_[owner].tolist(), number_within(owner), strict=True)
             )
         ]
         columns = ["parent", "child", self.target_, "profile", "coefficient"]
@@ -374,7 +374,7 @@ class LinearGaussianNetwork(ConditionalDensity):
     def _trials_frame(self, trials: list[list[Trial]]) -> pd.DataFrame:
         rows = [
             (label, *trial)
-            for label, tried in zip(self.classes_, trials, strict=False)
+            for label, tried in zip(self.classes_.tolist(), trials, strict=False)
             for trial in tried
         ]
         return pd.DataFrame(rows, columns=[self.target_, *Trial._fields])

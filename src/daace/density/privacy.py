@@ -19,10 +19,10 @@ def check_class_sizes(table: Table, fewest: int) -> None:
         table: rows with their class.
         fewest: the `fewest_rows` of a density.
     """
-    counts = [int((table.y == label).sum()) for label in table.classes]
+    counts = [int((table.y == label).sum()) for label in table.classes.tolist()]
     if min(counts) >= fewest:
         return
-    got = f"{min(counts)} of '{table.classes[int(np.argmin(counts))]}'"
+    got = f"{min(counts)} of '{table.classes.item(int(np.argmin(counts)))}'"
     if fewest < FEWEST_ROWS:
         raise InvalidInput(
             argument="Every class",

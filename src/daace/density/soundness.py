@@ -67,7 +67,7 @@ def try_density(density: ConditionalDensity) -> None:
         if log_joint.shape != (1, classes) or not np.isfinite(log_joint).all():
             raise ValueError("it gives no density for its features and classes")
         draws = np.concatenate(
-            [density.sample(each, rng=rng, label=label)[0] for label in density.classes_]
+            [density.sample(each, rng=rng, label=label)[0] for label in density.classes_.tolist()]
         )
         plain = density.sample(100, rng=rng)[0]
         if not (np.abs(draws) < FARTHEST).all() or not (np.abs(plain) < FARTHEST).all():

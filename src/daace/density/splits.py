@@ -69,7 +69,7 @@ def hold_out(
 
 def can_be_checked(table: Table) -> bool:
     """Tell whether a table has enough rows to say how good a density of it is."""
-    counts = [int((table.y == label).sum()) for label in table.classes]
+    counts = [int((table.y == label).sum()) for label in table.classes.tolist()]
     return len(table) >= FEWEST_CHECKED and min(counts) >= FEWEST_OF_CLASS
 
 

@@ -123,7 +123,7 @@ def posterior(path: FloatArray, judge: ConditionalDensity | Posterior, target: o
     Raises:
         InvalidInput: the judge does not know the target.
     """
-    known = [str(label) for label in judge.classes_]
+    known = [str(label) for label in judge.classes_.tolist()]
     if str(target) not in known:
         raise InvalidInput(
             argument="target", expected=f"be one of {', '.join(known)}", got=repr(target)

@@ -105,8 +105,8 @@ class Goal:
             InvalidInput: the target is not a class of the density.
         """
         judge = density if posterior is None else posterior
-        label = density.classes_[density.class_index(self.target)]
-        known = [str(name) for name in judge.classes_]
+        label = density.classes_.item(density.class_index(self.target))
+        known = [str(name) for name in judge.classes_.tolist()]
         if str(label) not in known:
             raise InvalidInput(
                 argument="posterior", expected=f"know the class '{label}'", got=quote(known)

@@ -199,6 +199,10 @@ def one_thread() -> AbstractContextManager[object]:
     return limiter
 
 
+class TimeIsUp(Exception):
+    """The time limit of a search has passed; the search ends with what it has."""
+
+
 @dataclass(eq=False)
 class Clock:
     """Time and evaluations of one search.
@@ -222,6 +226,11 @@ class Clock:
     def expired(self) -> bool:
         """Whether the time limit has passed."""
         return self.limit is not None and self.seconds > self.limit
+
+    def check(self) -> None:
+        """Raise `TimeIsUp` if the time limit has passed."""
+        if self.expired:
+            raise TimeIsUp
 
 
 def refuse_discrete(problem: Problem, planner: str) -> None:

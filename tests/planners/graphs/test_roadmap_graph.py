@@ -6,7 +6,11 @@ from scipy.sparse.csgraph import connected_components
 
 from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
 from daace.data.synthetic import moons
+from daace.planners.base import TimeIsUp
+from daace.planners.graphs import edges
 from daace.planners.graphs.roadmap_graph import FEWEST, restrict_graph, roadmap_graph
+
+from ..clocks import Countdown
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +40,34 @@ def test_rules_that_leave_few_nodes_move_them_instead(density: GaussianMixture) 
     graph = restrict_graph(roadmap_graph(density), p)
     assert len(graph.points) == FEWEST
     assert (graph.points[:, 1] == p.x[1]).all()
+
+
+def test_it_is_left_when_time_is_over_and_completed_later(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(edges, "BLOCK", 512)
+    expected = roadmap_graph(GaussianMixture(*moons(width=0.12)))
+    evaluate, evaluated = edges._evaluate_block, []
+
+    def counted(*arguments):  # type: ignore[no-untyped-def]
+        evaluated.append(len(arguments[-1][0]))
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(edges, "_evaluate_block", counted)
+    density = GaussianMixture(*moons(width=0.12))
+    for looks in (0, 1, 4, 6):
+        before = len(evaluated)
+        with pytest.raises(TimeIsUp):
+            roadmap_graph(density, clock=Countdown(looks))
+        assert len(evaluated) - before <= looks + 1
+    assert 4 < len(evaluated) < len(edges.blocks(expected.edges))
+    graph = roadmap_graph(density)
+    np.testing.assert_array_equal(graph.log_prob, expected.log_prob)
+    np.testing.assert_array_equal(graph.indices, expected.indices)
+    assert sum(evaluated) == expected.edges  # none twice
+    assert roadmap_graph(density, clock=Countdown(0)) is graph  # it takes no time any more
+
+
+def test_moved_nodes_are_not_joined_when_time_is_over(density: GaussianMixture) -> None:
+    rules = Constraints(fixed=["x2"])
+    p = Problem(np.array([-1.0, 0.05]), Landscape(density), Goal("lower"), rules)
+    with pytest.raises(TimeIsUp):
+        restrict_graph(roadmap_graph(density), p, clock=Countdown(0))

@@ -9,6 +9,8 @@ from daace import Constraints, GaussianMixture, Goal, Landscape, PathOptimizer, 
 from daace.planners.seeding import find_goal_points
 from daace.planners.seeding.climbing import climb_to_goal
 
+from ..clocks import Countdown
+
 CORRELATED = np.array([[1.0, 0.99], [0.99, 1.0]])
 
 
@@ -92,7 +94,23 @@ def test_what_one_start_has_climbed_to_serves_another_where_its_rules_allow_it()
     first = find_goal_points(p)
     assert not p.region.contains(p.feasible.nearest(density.pool("b").X)).any()
     assert len(first.inside)
+    hurried = find_goal_points(p, clock=Countdown(1))
+    assert (len(hurried.inside), len(hurried.nearly)) == (0, len(first.nearly))
     assert p.region.contains(first.inside).all()
     assert np.array_equal(find_goal_points(p, beyond=first.inside).inside, first.inside)
     other = replace(p, start=np.full(12, 0.1))  # where x2 is fixed at another value
     assert (find_goal_points(other, beyond=first.inside).inside[:, 1] == 0.1).all()
+
+
+def test_a_climb_ends_when_time_is_over_and_keeps_what_it_has() -> None:
+    p = problem(min_posterior=0.9)
+    far = np.array([[9.0, 0.0], [-6.0, 0.0]])
+    clock = Countdown(1000)
+    both = climb_to_goal(p, far, clock=clock).inside
+    assert len(both) == 2
+    looks = 1000 - clock.looks
+    np.testing.assert_array_equal(
+        climb_to_goal(p, far, clock=Countdown(looks - 1)).inside, both[:1]
+    )
+    none = climb_to_goal(p, far, clock=Countdown(1))
+    assert (len(none.inside), none.log_prob, none.posterior) == (0, -np.inf, -np.inf)

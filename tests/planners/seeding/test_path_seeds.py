@@ -57,3 +57,12 @@ def test_given_routes_are_used_in_place_of_the_roadmap(seeds: PathSeeds) -> None
     none = PathSeeds.find(seeds.batch, seeds.descent, [0, 1], starts=4, routes=[[], []])
     assert none.routes == {0: [], 1: []}
     assert len(none.first([0]).owner) == 4
+
+
+def test_without_time_there_are_no_routes() -> None:
+    density = GaussianMixture(*moons(width=0.2))
+    batch = batch_of(density, "lower", [-1.0, 0.05])
+    descent = PathDescent.over(batch.problems[0], tolerance=1e-5, clock=Clock(limit=0.0))
+    seeds = PathSeeds.find(batch, descent, [0], starts=4)
+    assert seeds.routes == {0: []}
+    assert len(seeds.first([0]).owner) == 4

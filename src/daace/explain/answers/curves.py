@@ -139,7 +139,7 @@ def _posterior(e: Answer, density: ConditionalDensity, rows: FloatArray) -> Floa
         judge = e.judge
     if judge is None:  # a classifier that is not at hand: known at the waypoints only
         return np.full(len(rows), np.nan)
-    known = [str(label) for label in judge.classes_]
+    known = [str(label) for label in judge.classes_.tolist()]
     shares: FloatArray = np.exp(judge.log_posterior(rows)[:, known.index(str(e.target))])
     return shares
 

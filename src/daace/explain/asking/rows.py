@@ -48,18 +48,16 @@ def read_row(density: ConditionalDensity, row: object) -> Rows:
         row: in user units.
 
     Raises:
-        InvalidInput: it is not one row with the features of the density.
+        InvalidInput: it is not one row with a finite number for every feature of the density.
     """
-    frame = density.user_frame(row)
-    values = density.user_values(frame[list(density.features_)])
-    if len(values) != 1:
+    rows = read_rows(density, row)
+    if len(rows) != 1:
         raise InvalidInput(
-            argument="row",
-            expected="be one row",
-            got=str(len(values)),
-            remedy="use explain_batch",
+            argument="row", expected="be one row", got=str(len(rows)), remedy="use explain_batch"
         )
-    return Rows(values, _labels(density, frame))
+    if rows.invalid:
+        raise InvalidInput(rows.invalid[0])
+    return rows
 
 
 def read_rows(density: ConditionalDensity, given: object) -> Rows:

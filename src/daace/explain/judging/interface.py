@@ -50,7 +50,7 @@ def match_classes(classifier: Any, density: ConditionalDensity) -> list[int]:
                 f"'classifier' must be fitted. {type(classifier).__name__} has no 'classes_' yet."
             )
         return list(range(len(wanted)))
-    position = {str(label): k for k, label in enumerate(label_array(classifier.classes_))}
+    position = {str(label): k for k, label in enumerate(label_array(classifier.classes_).tolist())}
     if set(position) != {str(label) for label in wanted}:
         raise InvalidInput(
             argument="classifier",

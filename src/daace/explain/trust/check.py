@@ -232,15 +232,15 @@ def model_rows(
             "or make the table with Table.from_frame(..., features=explainer.density.features_)."
         )
     X = density.to_model(pd.DataFrame(table.X, columns=list(table.features)))
-    place = {str(label): k for k, label in enumerate(density.classes_)}
-    unknown = sorted({str(label) for label in table.y} - set(place))
+    place = {str(label): k for k, label in enumerate(density.classes_.tolist())}
+    unknown = sorted({str(label) for label in table.y.tolist()} - set(place))
     if unknown:
         raise InvalidInput(
             argument=str(name),
             expected=f"have classes of the model: {quote(place)}",
             got=quote(unknown),
         )
-    return X, np.array([place[str(label)] for label in table.y])
+    return X, np.array([place[str(label)] for label in table.y.tolist()])
 
 
 def reliability(shares: FloatArray, truth: BoolArray) -> pd.DataFrame:

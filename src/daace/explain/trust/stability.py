@@ -139,7 +139,7 @@ def resample(table: Table, fewest: int, *, rng: np.random.Generator) -> Table:
     """Return a bootstrap sample: as many rows, drawn with replacement, `fewest` of every class."""
     for _ in range(TRIES):
         sample = table.take(rng.integers(len(table), size=len(table)))
-        if all((sample.y == label).sum() >= fewest for label in table.classes):
+        if all((sample.y == label).sum() >= fewest for label in table.classes.tolist()):
             return sample
     raise InvalidInput("'table' must have more rows of its rarest class for a bootstrap sample.")
 

@@ -138,9 +138,7 @@ class PathDescent:
         nodes: IntArray = np.minimum(MAX_NODES, powers).astype(np.intp)
         return nodes
 
-    def by_nodes(
-        self, paths: FloatArray, owner: IntArray
-    ) -> Iterator[tuple[int, np.ndarray]]:
+    def by_nodes(self, paths: FloatArray, owner: IntArray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield numbers of nodes, the smallest first, and the rows of the paths that need them.
 
         The paths of a problem share a number, at most `FIRST_NODES`, so that they are moved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -14,17 +13,16 @@ from scipy.sparse.csgraph import dijkstra
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
-from daace.exceptions import InvalidInput
 from daace.landscape.cost import LARGEST_POWER, Landscape
 from daace.landscape.feasible import FeasibleSet
 from daace.landscape.path import segment_lengths
-from daace.planners.base import one_thread
+from daace.planners.base import Clock, one_thread
+from daace.planners.graphs.draft import GraphDraft
 from daace.planners.graphs.edges import (
     EdgeRule,
     Indices,
     blocks,
     evaluate_edges,
-    join,
     join_start,
     log_prob_along,
 )
@@ -107,6 +105,7 @@ class Graph:
         *,
         cache: bool = True,
         n_jobs: int = 1,
+        clock: Clock | None = None,
     ) -> Graph:
         """Join the points and evaluate the density along the edges.
 
@@ -116,33 +115,25 @@ class Graph:
             rule: which points are joined, and the weight of an edge; `EdgeRule()` if None.
             cache: keep log p along the edges.
             n_jobs: processes; the graph is the same for any number.
+            clock: limits the time.
 
         Raises:
             InvalidInput: the points do not fit the density.
+            TimeIsUp: the time is over.
         """
-        began = time.perf_counter()
-        chosen = EdgeRule() if rule is None else rule
-        nodes = np.array(points, dtype=np.float64)
-        if not (nodes.ndim == 2 and len(nodes) and np.isfinite(nodes).all()):
-            raise InvalidInput(
-                argument="points",
-                expected="be finite and of shape (points, features), at least one",
-                got=f"shape {nodes.shape}",
-            )
-        with one_thread():
-            log_joint = density.log_joint(nodes)
-        begin, end, radii = join(nodes, chosen)
-        log_prob, quadrature = None, chosen.quadrature
-        if cache and quadrature is not None:
-            log_prob = np.empty((len(begin), len(quadrature)))
-            edges = (begin, end)
-            for part, values in evaluate_edges(
-                density, nodes, log_joint, edges, quadrature, n_jobs=n_jobs
-            ):
-                log_prob[part] = values
-        indptr = np.searchsorted(begin, np.arange(len(nodes) + 1)).astype(np.int32)
-        seconds = time.perf_counter() - began
-        return cls(nodes, log_joint, chosen, indptr, end, radii, log_prob, seconds)
+        draft = GraphDraft.of(points, density, EdgeRule() if rule is None else rule, cache=cache)
+        draft.complete(density, n_jobs=n_jobs, clock=clock)
+        return cls.of(draft)
+
+    @classmethod
+    def of(cls, draft: GraphDraft) -> Graph:
+        """Return the graph of a complete draft, which must not be used any more."""
+        count = len(draft.points)
+        indptr = np.searchsorted(draft.begin, np.arange(count + 1)).astype(np.int32)
+        return cls(
+            draft.points, draft.log_joint, draft.rule, indptr, draft.end, draft.radii,
+            draft.log_prob, draft.seconds,
+        )  # fmt: skip
 
     @property
     def edges(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +19,7 @@ from scipy.optimize import minimize
 from daace._typing import FloatArray
 from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
+from daace.planners.base import Clock, TimeIsUp
 from daace.planners.descent import LinearOdds
 
 #: Slack that counts as strictly inside, in nats: enough that rounding cannot undo it.
@@ -56,7 +58,9 @@ class ClimbResult:
     posterior: float
 
 
-def climb_to_goal(problem: Problem, points: FloatArray) -> ClimbResult:
+def climb_to_goal(
+    problem: Problem, points: FloatArray, *, clock: Clock | None = None
+) -> ClimbResult:
     """Climb to the goal from some points that miss it.
 
     First a smooth minimum of the two slacks is maximised (L-BFGS-B; SLSQP with links). If it stays
@@ -66,26 +70,45 @@ def climb_to_goal(problem: Problem, points: FloatArray) -> ClimbResult:
     Args:
         problem: start, goal, constraints; its posterior must be differentiable.
         points: inside the constraints, shape `(points, n)`.
+        clock: limits the time; the points that were climbed to by then are kept.
     """
-    tops, smaller = climb(problem, points)
+    tops, smaller = climb(problem, points, clock=clock)
     if (smaller > INSIDE).any():
         return ClimbResult(tops[smaller > INSIDE], np.inf, np.inf)
+    if len(tops) < len(points):
+        return ClimbResult(tops[:0], -np.inf, -np.inf)
     best = tops[np.argmax(smaller)]
     ascents = (partial(_climb_one, which=which) for which in (0, 1))
-    ends = np.stack([_climb_with_model(problem, best, ascend) for ascend in ascents])
+    try:
+        ends = np.stack([_climb_with_model(problem, best, ascend, clock) for ascend in ascents])
+    except TimeIsUp:
+        return ClimbResult(tops[:0], -np.inf, -np.inf)
     slack = problem.region.slack(ends)
     inside = ends[slack.min(axis=1) > 0]
     reached = [slack[k, k] if slack[k, 1 - k] >= 0 else -np.inf for k in (0, 1)]
     return ClimbResult(inside, float(reached[0]), float(reached[1]))
 
 
-def climb(problem: Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return where points climb to, and the smaller of the two slacks there."""
-    tops = np.stack([_climb_with_model(problem, point, _climb_smaller) for point in points])
-    return tops, problem.region.slack(tops).min(axis=1)
+def climb(
+    problem: Problem, points: FloatArray, *, clock: Clock | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return where points climb to, and the smaller of the two slacks there.
+
+    Args:
+        problem: start, goal and constraints.
+        points: shape `(points, n)`.
+        clock: limits the time; only the first points have climbed when it is over.
+    """
+    tops = np.empty((0, points.shape[1]))
+    with suppress(TimeIsUp):
+        for point in points:
+            tops = np.vstack([tops, _climb_with_model(problem, point, _climb_smaller, clock)])
+    return tops, problem.region.slack(tops).min(axis=1) if len(tops) else np.empty(0)
 
 
-def _climb_with_model(problem: Problem, point: FloatArray, ascend: Ascent) -> FloatArray:
+def _climb_with_model(
+    problem: Problem, point: FloatArray, ascend: Ascent, clock: Clock | None
+) -> FloatArray:
     """Climb with a linear model of a classifier, and again if the two disagree at the top.
 
     So the classifier is evaluated once per climb and not at every step, unless they still disagree
@@ -93,22 +116,24 @@ def _climb_with_model(problem: Problem, point: FloatArray, ascend: Ascent) -> Fl
     """
     region = problem.region
     if region.smooth_posterior is None:
-        return ascend(problem, point, _slacks_of(region))
+        return ascend(problem, point, _slacks_of(region, clock))
     for _ in range(ROUNDS):
         slack, slopes = region.odds_slack_and_gradient(point[None])
         model = LinearOdds(point[None], slack, slopes)
-        top = ascend(problem, point, _slacks_of(region, model))
+        top = ascend(problem, point, _slacks_of(region, clock, model))
         expected = model.at(top[None], np.array([0]))[0]
         if np.abs(region.odds_slack(top[None]) - expected)[0] <= AGREES:
             return top
         point = top
-    return ascend(problem, point, _slacks_of(region))
+    return ascend(problem, point, _slacks_of(region, clock))
 
 
-def _slacks_of(region: GoalRegion, model: LinearOdds | None = None) -> Slacks:
+def _slacks_of(region: GoalRegion, clock: Clock | None, model: LinearOdds | None = None) -> Slacks:
     """Return a function to slacks and gradients, by a model of the classifier if one is given."""
 
     def slacks(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if clock is not None:
+            clock.check()
         odds = None if model is None else model.at(x[None], np.array([0]))
         slack, gradients = region.slack_and_pullback(x[None], odds)
         return slack[0], gradients()[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.landscape.problem import Problem
-from daace.planners.base import best_slacks
+from daace.planners.base import Clock, best_slacks
 from daace.planners.seeding.climbing import INSIDE, climb, climb_to_goal
 
 #: Goal points per query: cost is at least length, so the nearest are the best candidates. More are
@@ -41,7 +41,11 @@ class GoalPoints:
 
 
 def find_goal_points(
-    problem: Problem, *, nearest: int = NEAREST, beyond: FloatArray | None = None
+    problem: Problem,
+    *,
+    nearest: int = NEAREST,
+    beyond: FloatArray | None = None,
+    clock: Clock | None = None,
 ) -> GoalPoints:
     """Return goal points among 4,000 draws of the target class, which are made once per density.
 
@@ -52,6 +56,7 @@ def find_goal_points(
         nearest: largest number of points.
         beyond: goal points of another start; those that the constraints allow are used instead of
             climbing.
+        clock: limits the time for climbing.
     """
     pool = problem.landscape.density.pool(problem.goal.target)
     feasible = problem.feasible
@@ -80,7 +85,7 @@ def find_goal_points(
         return GoalPoints(X[inside], X[nearly], reachable)
     if beyond is not None and feasible.allows(beyond).any():
         return GoalPoints(beyond[feasible.allows(beyond)], X[nearly], reachable)
-    climbed = climb_to_goal(problem, X[nearly[:CLIMBS]])
+    climbed = climb_to_goal(problem, X[nearly[:CLIMBS]], clock=clock)
     reachable = (max(reachable[0], climbed.log_prob), max(reachable[1], climbed.posterior))
     return GoalPoints(climbed.inside, X[nearly], reachable)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.landscape.path import split_segment, straight_paths
+from daace.planners.base import Clock, TimeIsUp
 from daace.planners.descent import Candidates, PathDescent, ProblemBatch
 from daace.planners.graphs import choose_cheap_and_diverse, restrict_graph, roadmap_graph
 from daace.planners.seeding.goal_points import (
@@ -72,8 +73,11 @@ class PathSeeds:
             routes: routes of each problem of the batch; None to search them over the roadmap of
                 the density where there may be barriers.
         """
-        goals = _find_goals(batch, waiting)
-        found = {i: _find_routes(batch, i) if routes is None else routes[i] for i in waiting}
+        goals = _find_goals(batch, waiting, descent.clock)
+        found = {
+            i: _find_routes(batch, i, descent.clock) if routes is None else routes[i]
+            for i in waiting
+        }
         return cls(batch, descent, starts, goals, found)
 
     def first(self, waiting: list[int]) -> Candidates:
@@ -150,21 +154,26 @@ class PathSeeds:
         return simplify_route(self.batch.landscape, route, v, unit=unit, weights=weights)
 
 
-def _find_goals(batch: ProblemBatch, waiting: list[int]) -> dict[int, GoalPoints]:
+def _find_goals(batch: ProblemBatch, waiting: list[int], clock: Clock) -> dict[int, GoalPoints]:
     """Return the goal points of each problem; points that one climbed to serve the others."""
     nearest = NEAREST_BEHIND_BARRIERS if may_have_barriers(batch) else NEAREST
     goals: dict[int, GoalPoints] = {}
     beyond: FloatArray | None = None
     for i in waiting:
-        goals[i] = find_goal_points(batch.problems[i], nearest=nearest, beyond=beyond)
+        goals[i] = find_goal_points(batch.problems[i], nearest=nearest, beyond=beyond, clock=clock)
         if len(goals[i].inside):
             beyond = goals[i].inside
     return goals
 
 
-def _find_routes(batch: ProblemBatch, i: int) -> list[FloatArray]:
+def _find_routes(batch: ProblemBatch, i: int, clock: Clock) -> list[FloatArray]:
+    """Return routes to the goal of one problem: none without barriers, or without time."""
     if not may_have_barriers(batch):
         return []
     problem = batch.problems[i]
-    graph = restrict_graph(roadmap_graph(batch.landscape.density), problem)
-    return find_route_seeds(problem, graph, ROUTES)
+    try:
+        whole = roadmap_graph(batch.landscape.density, clock=clock)
+        graph = restrict_graph(whole, problem, clock=clock)
+    except TimeIsUp:
+        return []
+    return [] if clock.expired else find_route_seeds(problem, graph, ROUTES)
