@@ -754,7 +754,10 @@ def test_settings_one_by_one(run, folder):
             ("--density", "realnvp", "--set", "epochs=0"),
             "'--set epochs=0' is refused: 'epochs' must be an integer of at least 1. Got 0.",
         ),
-        (("--settings", "best.json"), "'--settings' must go with --density realnvp. Got 'linear-"),
+        (
+            ("--settings", "best.json"),
+            "'--settings' must go with --density realnvp. Got 'profiles'",
+        ),
         (("--checkpoint", "c"), "'--checkpoint' must go with --density realnvp."),
         (("--density", "realnvp", "--settings", "data.csv"), "must hold the settings of a realnvp"),
         (("--density", "realnvp", "--settings", "no.json"), "'no.json' must be an existing file"),
