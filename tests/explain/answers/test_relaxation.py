@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from daace import Constraints
-from daace.explain.answers.relaxation import round_down
+from daace.explain.answers.reasons import round_down
 from daace.explain.explainer import Explainer
 
 

@@ -54,6 +54,8 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
         label: the recorded class; None, or what is no class of the model, says nothing.
         current: the predicted class.
     """
+    if label is None:
+        return ()
     try:
         recorded = density.classes_.item(density.class_index(label))
     except InvalidInput:

@@ -34,7 +34,8 @@ class BudgetedPosterior:
         time_limit: seconds, from the beginning of the search.
 
     Attributes:
-        calls, rows: how often it was asked, and about how many rows.
+        calls: how often it was called.
+        rows: number of rows in these calls.
         stopped: how the search ends, if it was stopped.
         reason: the same as a note.
 
