@@ -154,7 +154,7 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
 
 def _on_held_out(check: Check | None) -> str:
     """Say what came out when the model was checked on rows that were held out."""
-    from daace.explain.trust.held_out import find_weakness
+    from daace.explain.answers.remarks import find_weakness
 
     if check is None:
         return "Not checked on held-out rows: there are too few of them."

@@ -9,11 +9,11 @@ from typing import Any
 from daace._checks import check_integer
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.answers.remarks import find_weakness
 from daace.explain.asking.rows import Rows
 from daace.explain.judging.budget import BudgetedPosterior
 from daace.explain.judging.classifier import ClassifierPosterior, Judges
 from daace.explain.trust.check import Check
-from daace.explain.trust.held_out import find_weakness
 from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
