@@ -102,7 +102,7 @@ def _check_use(data: Path, output: Path, learning: Learning) -> None:
     if density_class(kind).holds_rows and not learning.include_rows:
         raise InvalidInput(
             f"A model file of density '{kind}' holds the training rows: "
-            "pass --include-rows if whoever reads the file may see them."
+            "pass --include-rows if its readers may see them."
         )
     check_file("--output", output, data, settings)
     for option, path in (("--settings", settings), ("--checkpoint", checkpoint)):

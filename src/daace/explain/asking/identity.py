@@ -20,7 +20,7 @@ from daace.explain.judging.classifier import ClassifierPosterior
 #: Draws of the density at which it, and a classifier, are compared; gradients at fewer.
 DRAWS, GRADIENTS = 1000, 32
 
-#: Rows that a classifier is asked about at once: one that fails on a row fails on so many.
+#: Rows that a classifier is asked about at once; if it fails on one, all of them are left out.
 ASKED = 100
 
 #: Numbers are compared in steps of its inverse, 3e-6: sums of a forest's trees, or of matrix

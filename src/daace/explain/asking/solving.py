@@ -14,7 +14,7 @@ from daace.landscape.problem import Problem
 from daace.notes import Note
 from daace.planners.base import CUT_SHORT, Plan, Status, one_thread
 
-#: Rows that are shared out as one block, into so many chunks that are solved together. Larger
+#: Rows of a block, chunks that a block is divided into, and the smallest chunk. Larger
 #: chunks are faster, by half from 32 to 128; more of them leave work for more processes, and equal
 #: ones keep these busy to the end. What is solved together is part of the result, so it depends on
 #: the rows alone.

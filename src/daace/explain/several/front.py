@@ -24,7 +24,7 @@ from daace.planners.optimizer import PathOptimizer
 if TYPE_CHECKING:
     from daace.explain.pictures.canvas import Plot
 
-#: Members, at most: so many searches take about as long as the genetic one.
+#: Members, at most: this many searches take about as long as the genetic one.
 MEMBERS = 10
 
 #: Probabilities that differ by less are equal; so are log-densities, in standard deviations.

@@ -50,7 +50,7 @@ def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
 def _without_single_rows(check: Check) -> Check:
     """Return the check with nothing that rests on fewer rows than a model file may tell of.
 
-    Quantiles are those of groups of `FEWEST_ROWS` rows, and so many are in each bin.
+    Quantiles are those of groups of `FEWEST_ROWS` rows, and each bin has at least as many.
     """
     groups = max(1, check.rows // FEWEST_ROWS)
     middles = (np.arange(groups) + 0.5) / groups
