@@ -19,16 +19,13 @@ from daace.density.model_file import read_model, write_model
 from daace.density.registry import DENSITIES
 from daace.exceptions import InvalidInput
 from daace.testing._assertions import require, require_close, require_equal
-from daace.testing.grids import Stretch, follow_by_chi_square, integrals_over_cells
+from daace.testing.distributions import follow_by_chi_square, follow_one_distribution
+from daace.testing.grids import Stretch, integrals_over_cells
 
 DensityLaw: TypeAlias = Callable[[ConditionalDensity, np.random.Generator], None]
 
 #: Attributes that a density has from its table, not from `to_arrays`.
 FROM_TABLE = ("classes_", "features_", "target_", "units_", "standardizer_", "draws_")
-
-#: Two samples of one distribution are this many units further apart once in 100,000 times: by
-#: Kolmogorov and Smirnov, P(gap > c sqrt(1/n + 1/m)) is about 2 exp(-2 c^2).
-UNLIKELY = 2.5
 
 
 def check_density(density: ConditionalDensity, *, rng: np.random.Generator | None = None) -> None:
@@ -260,11 +257,8 @@ def draws_of_one_class(density: ConditionalDensity, rng: np.random.Generator) ->
         X, y = density.sample(2_000, rng=rng, label=label)
         require((y == label).all(), f"Draws of class '{label}' must have this class.")
         members = everyone[classes == label]
-        if len(members) > 0:
-            gap = max(_largest_gap(*pair) for pair in zip(X.T, members.T, strict=True))
-            chance = np.sqrt(1 / len(X) + 1 / len(members))
-            sentence = f"Draws of class '{label}' must be distributed like that class."
-            require(gap < UNLIKELY * chance, sentence)
+        same = len(members) == 0 or follow_one_distribution(X, members)
+        require(same, f"Draws of class '{label}' must be distributed like that class.")
         pooled = density.pool(label).log_joint[:, k].mean()
         sentence = f"The pool of class '{label}' must have the density of its draws."
         require_close(pooled, density.log_joint(X)[:, k].mean(), sentence, rel=0, at_least=0.5)
@@ -276,18 +270,6 @@ def draws_of_one_class(density: ConditionalDensity, rng: np.random.Generator) ->
             require(named, f"An unknown class must be named, by 'class_index'. Got '{error}'.")
         else:
             raise AssertionError("Draws of an unknown class must raise InvalidInput.")
-
-
-def _largest_gap(one: FloatArray, other: FloatArray) -> float:
-    """Return the largest difference of two empirical distribution functions (Kolmogorov-Smirnov).
-
-    Unlike a difference of means it has a distribution that does not depend on the tails.
-    """
-    values = np.concatenate([one, other])
-    shares = [
-        np.searchsorted(np.sort(some), values, side="right") / len(some) for some in (one, other)
-    ]
-    return float(np.abs(shares[0] - shares[1]).max())
 
 
 def copies_are_bit_equal(density: ConditionalDensity, rng: np.random.Generator) -> None:

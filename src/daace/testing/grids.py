@@ -1,4 +1,4 @@
-"""A density on a grid of one or two features: its integrals, and whether draws follow it."""
+"""Integrals of a density over the cells of a grid that reaches as far as its tails."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
-from daace.testing._assertions import require
-
-#: Draws that are counted in the cells of a grid of 10 by 10, or of 100.
-DRAWN = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,34 +74,3 @@ def integrals_over_cells(
     p = np.exp(density.log_joint(stretch.to_x(u))) * (stretch.volume(u) * sizes.prod())[:, None]
     summed = p.reshape(*(cells, pieces) * n, -1).sum(axis=tuple(range(1, 2 * n, 2)))
     return np.asarray(summed)
-
-
-def follow_by_chi_square(density: ConditionalDensity, rng: np.random.Generator) -> None:
-    """Raise `AssertionError` unless draws have the distribution of the density, class by class.
-
-    Args:
-        density: of one or two features.
-        rng: source of the draws.
-    """
-    X, y = density.sample(DRAWN, rng=rng)
-    stretch = Stretch.of(X)
-    u = stretch.to_u(X)
-    low, high = np.percentile(u, [1, 99], axis=0)
-    edges = np.linspace(low, high, (10 if X.shape[1] == 2 else 100) + 1)
-    expected = DRAWN * integrals_over_cells(density, stretch, edges, 12)
-    bins = list(edges.T)
-    seen = np.stack(
-        [np.histogramdd(u[y == label], bins=bins)[0] for label in density.classes_], axis=-1
-    )
-    enough = expected >= 5
-    # Everything outside the grid or too thin to count is one more cell.
-    expected = np.append(expected[enough], DRAWN - expected[enough].sum())
-    seen = np.append(seen[enough], DRAWN - seen[enough].sum())
-    chi_square = float(((seen - expected) ** 2 / expected).sum())
-    freedom = len(seen) - 1
-    require(freedom > 20, f"Draws must spread over a grid. Only {freedom + 1} cells have enough.")
-    require(
-        chi_square < freedom + 4 * np.sqrt(2 * freedom),
-        f"Samples must follow the density. Chi-square is {chi_square:.4g} with {freedom} degrees "
-        "of freedom.",
-    )
