@@ -29,6 +29,8 @@ SENTENCES: dict[str, str] = {
     "no_node_allowed": "None of the {nodes} nodes keeps the constraints: loosen them, or plan with "
     "PathOptimizer, which is not bound to rows.",
     "no_node_meets_goal": "None of the {nodes} nodes meets the goal: {remedy}.",
+    "not_given": "This density cannot take the fixed features as given: plausibility refers to "
+    "everyone.",
     "rule_in_the_way": "{words} stands in the way: without it there is a path.",
     "rule_too_strict": "{words} stands in the way: {enough:.15g} would be enough.",
     "rules_also_in_the_way": "Leaving out {words} would also do.",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -19,13 +17,14 @@ from daace.data.standardizer import Standardizer
 from daace.data.table import Table, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.draws import DRAWS, DRAWS_SEED, POOLED, DrawStatistics, HeldOut, Pool
+from daace.density.parameters import Parameterized
 from daace.density.privacy import check_class_sizes
 from daace.density.rows import frame_of_rows, numbers_of_rows
 from daace.density.segments import ToEnd, along_segments, in_one_pass, in_two_passes
 from daace.exceptions import InvalidInput, NotFitted
 
 
-class ConditionalDensity(ABC):
+class ConditionalDensity(Parameterized, ABC):
     """A density p(x, y) over features x (model space) and a class y.
 
     To write your own density, subclass this one:
@@ -143,6 +142,35 @@ class ConditionalDensity(ABC):
         """
         X = self.to_model(table.to_frame())
         return HeldOut(self.log_joint(X), np.searchsorted(self.classes_, table.y), self.draws_)
+
+    def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+        """Return the density of the other features, p(x_free, y | x_fixed).
+
+        Args:
+            values: by feature, in user units.
+
+        Raises:
+            InvalidInput: this density has no exact conditional, or the values do not fit.
+        """
+        raise InvalidInput(
+            f"A {type(self).__name__} has no exact density of some features given others: "
+            "networks, mixtures and kernel densities have."
+        )
+
+    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
+        """Return the statistics of log p over draws that share some features with a row.
+
+        They are those of `given`, from fewer draws, with log p(x_fixed) added: in the units of
+        `log_prob`, so that a person is compared with others who cannot change the same things.
+
+        Args:
+            fixed: positions of the features.
+            x: the row in model space, shape `(n,)`.
+
+        Returns:
+            None if this density cannot say.
+        """
+        return None
 
     # What follows from it ---------------------------------------------------------------------
 
@@ -300,50 +328,6 @@ class ConditionalDensity(ABC):
         """Map model-space rows to a DataFrame in user units."""
         rows = self._check_rows(X)
         return pd.DataFrame(self.standardizer_.inverse(rows), columns=list(self.features_))
-
-    # As scikit-learn has it -------------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor, by name.
-
-        Args:
-            deep: for scikit-learn; no argument of a density has arguments of its own.
-        """
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor; what was learned stays until the next fit.
-
-        Args:
-            params: new values by name.
-
-        Raises:
-            InvalidInput: there is no such argument, or its value is not allowed.
-
-        Example:
-            >>> from daace import KernelDensity
-            >>> KernelDensity().set_params(bandwidth=0.5)
-            KernelDensity(bandwidth=0.5, max_rows_per_class=10000)
-        """
-        known = self.get_params()
-        unknown = [name for name in params if name not in known]
-        if unknown:
-            raise InvalidInput(
-                argument=unknown[0],
-                expected=f"be an argument of {type(self).__name__}",
-                remedy=quote(known, 20),
-            )
-        checked = type(self)(**{**known, **params})
-        self.__dict__.update(checked.__dict__)
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        """Return an unfitted density with the same arguments: `sklearn.base.clone`."""
-        return type(self)(**deepcopy(self.get_params()))
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({settings})"
 
     def __getattr__(self, name: str) -> Any:
         learned = name.endswith("_") and not name.startswith("_")

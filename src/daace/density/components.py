@@ -10,12 +10,11 @@ import numpy as np
 
 from daace._typing import FloatArray, IntArray, Pullback
 from daace.density.bayes import log_sum_exp
-from daace.density.draws import draw_classes
+from daace.density.draws import DRAWS_SEED, draw_classes
 from daace.density.gaussian import WhitenedGaussians
 
-#: Components whose share is below this are left out of a conditional density: what they could add
-#: to log p is lost in its last digits.
-NEGLIGIBLE = 1e-12
+#: Components with a smaller share (a millionth) have no part in the statistics of draws.
+LOG_NEGLIGIBLE = np.log(1e-6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +96,25 @@ class ClassComponents:
         chosen = draw_classes(logs, n, rng=rng, index=index)
         return self.gaussians.sample(chosen, rng=rng), chosen
 
+    def log_probs_given(self, fixed: IntArray, values: FloatArray, draws: int) -> FloatArray:
+        """Return log p(x_free, x_fixed) of draws of x_free given x_fixed.
+
+        The draws of all rows come from the same standard normal numbers, and components are drawn
+        systematically, so that rows which differ little get statistics that differ little.
+
+        Args:
+            fixed: columns of the fixed features; at least one feature is free.
+            values: their values, shape `(fixed,)`.
+            draws: how many.
+        """
+        everyone, total = self.given(fixed, values)
+        conditional = everyone.gaussians.take(everyone.gaussians.log_weights > LOG_NEGLIGIBLE)
+        shares = np.cumsum(np.exp(conditional.log_weights))
+        marks = (np.arange(draws) + 0.5) / draws * shares[-1]
+        chosen = np.searchsorted(shares, marks)
+        X = conditional.sample(chosen, rng=np.random.default_rng(DRAWS_SEED))
+        return log_sum_exp(conditional.log_joint_and_pullback(X)[0]) + total
+
     def given(self, fixed: IntArray, values: FloatArray) -> tuple[ClassComponents, float]:
         """Return p(x_free, y | x_fixed) as components over the free features, and log p(x_fixed).
 
@@ -119,9 +137,5 @@ class ClassComponents:
         logs = gaussians.log_weights + determinants - 0.5 * np.maximum(beside, 0.0)
         logs -= 0.5 * len(fixed) * np.log(2 * np.pi)
         total = float(log_sum_exp(logs[None])[0])
-        logs = logs - total
-        kept = logs > np.log(NEGLIGIBLE)
-        for part in self.members:  # every class keeps its largest component
-            kept[part.start + int(np.argmax(logs[part]))] = True
-        conditional = WhitenedGaussians(logs[kept], R[kept], offsets[kept])
-        return ClassComponents(conditional, self.owner[kept], self.classes), total
+        conditional = WhitenedGaussians(logs - total, R, offsets)
+        return ClassComponents(conditional, self.owner, self.classes), total

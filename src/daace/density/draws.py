@@ -52,6 +52,16 @@ class DrawStatistics:
         sd = float(log_prob.std())
         return cls(quantiles, float(log_prob.mean()), sd, low - margin, high + margin)
 
+    def with_log_prob(self, log_prob: FloatArray) -> DrawStatistics:
+        """Return the statistics of other draws, with the same range of features.
+
+        Args:
+            log_prob: log p of each draw, shape `(draws,)`.
+        """
+        quantiles = np.quantile(log_prob, np.linspace(0, 1, 101))
+        mean, sd = float(log_prob.mean()), float(log_prob.std())
+        return DrawStatistics(quantiles, mean, sd, self.lower, self.upper)
+
     @property
     def level(self) -> float:
         """0.99 quantile of log p: flat terrain."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray, Pullback
+from daace._typing import BoolArray, FloatArray, IntArray, Pullback
 
 #: Largest number of floats that a block of rows takes: 128 MB for any number of classes and rows.
 BLOCK = 2**24
@@ -50,6 +50,12 @@ class WhitenedGaussians:
         """Variance of each feature in each component, shape `(components, n)`."""
         variances: FloatArray = (np.linalg.inv(self.whiteners) ** 2).sum(axis=2)
         return variances
+
+    def take(self, chosen: IntArray | BoolArray) -> WhitenedGaussians:
+        """Return some of the components."""
+        return WhitenedGaussians(
+            self.log_weights[chosen], self.whiteners[chosen], self.offsets[chosen]
+        )
 
     def blocks(self, rows: int) -> Iterator[slice]:
         """Split rows into blocks that fit into memory."""

@@ -11,7 +11,9 @@ from daace._checks import check_integer, check_number
 from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
-from daace.density.draws import HeldOut, draw_classes
+from daace.density.bayes import log_sum_exp
+from daace.density.draws import DRAWS_SEED, DrawStatistics, HeldOut, draw_classes
+from daace.density.given import GIVEN_DRAWS, read_given, take_names
 from daace.density.soundness import FARTHEST
 from daace.density.splits import can_be_checked, sets_of_copies
 from daace.density.transaction import all_or_nothing
@@ -134,15 +136,59 @@ class KernelDensity(ConditionalDensity):
             log_joint[own, k] = np.log(shares) + means
         return HeldOut(log_joint, y[judged], self.draws_)
 
-    def _keep(self, rows: list[FloatArray], log_prior: FloatArray, h: float) -> None:
+    def _keep(
+        self,
+        rows: list[FloatArray],
+        log_prior: FloatArray,
+        h: float,
+        log_shares: list[FloatArray] | None = None,
+    ) -> None:
+        """Keep kernels; `log_shares` are their weights within each class, equal when left out."""
         self.rows_ = rows
         self.log_prior_ = log_prior
         self.bandwidth_ = h
         self.resolution_ = h
+        self.log_shares_ = log_shares
         self.lifted_ = [
             np.column_stack([r, np.ones(len(r)), -0.5 * np.einsum("rn,rn->r", r, r) / h**2])
             for r in rows
         ]
+        if log_shares is not None:
+            for lifted, logs in zip(self.lifted_, log_shares, strict=True):
+                lifted[:, -1] += logs + np.log(len(logs))
+
+    def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+        fixed, x = read_given(self, values)
+        density = self._given(fixed, x)[0]
+        density._describe_draws()
+        return density
+
+    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
+        density, total = self._given(fixed, x[fixed])
+        X, _ = density.sample(GIVEN_DRAWS, rng=np.random.default_rng(DRAWS_SEED))
+        return self.draws_.with_log_prob(density.log_prob(X) + total)
+
+    def _given(self, fixed: IntArray, values: FloatArray) -> tuple[KernelDensity, float]:
+        """Return the density of the other features, and log p(x_fixed).
+
+        A kernel on row r is a product over the features, so the fixed ones only weight it:
+        `p(x_free, y=k | x_fixed)` is proportional to the sum over r of
+        `prior_k / n_k N(x_fixed; r_fixed, h^2 I) N(x_free; r_free, h^2 I)`.
+        """
+        h, free = self.bandwidth_, np.setdiff1d(np.arange(len(self.features_)), fixed)
+        constant = -len(fixed) * (np.log(h) + 0.5 * np.log(2 * np.pi))
+        rows, shares, masses = [], [], np.empty(len(self.rows_))
+        for k, members in enumerate(self.rows_):
+            logs = -0.5 * ((members[:, fixed] - values) ** 2).sum(axis=1) / h**2
+            total = float(log_sum_exp(logs[None])[0])
+            rows.append(members[:, free])
+            shares.append(logs - total)
+            masses[k] = self.log_prior_[k] + constant + total - np.log(len(members))
+        everyone = float(log_sum_exp(masses[None])[0])
+        density = KernelDensity(bandwidth=h, max_rows_per_class=self.max_rows_per_class)
+        density._keep(rows, masses - everyone, h, shares)
+        take_names(density, self, free)
+        return density, everyone
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""
@@ -200,10 +246,16 @@ class KernelDensity(ConditionalDensity):
         position = rng.random(n)
         for k in np.unique(chosen):
             members, rows = chosen == k, self.rows_[k]
-            noise[members] += rows[(position[members] * len(rows)).astype(np.intp)]
+            place = (position[members] * len(rows)).astype(np.intp)
+            if self.log_shares_ is not None:
+                shares = np.cumsum(np.exp(self.log_shares_[k]))
+                place = np.searchsorted(shares / shares[-1], position[members])
+            noise[members] += rows[place]
         return noise, self.classes_[chosen]
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        if self.log_shares_ is not None:
+            raise InvalidInput("A density given some features cannot be saved: save the whole one.")
         arrays = {f"rows_{k}": rows for k, rows in enumerate(self.rows_)}
         arrays["log_prior"] = self.log_prior_
         settings = {

@@ -10,14 +10,15 @@ import pandas as pd
 
 from daace._checks import check_choice, check_integer
 from daace._progress import Bar
-from daace._typing import FloatArray, Labels, Pullback
+from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace._warnings import warn_user
 from daace._wording import quote
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.components import ClassComponents
-from daace.density.draws import HeldOut, check_draw
+from daace.density.draws import DrawStatistics, HeldOut, check_draw
 from daace.density.gaussian import WhitenedGaussians
+from daace.density.given import GIVEN_DRAWS, GivenComponents, read_given
 from daace.density.network.arc_rules import Arcs, check_counts, first_graph, read_arcs
 from daace.density.network.expectation import MonomialRows
 from daace.density.network.families import (
@@ -256,6 +257,15 @@ class LinearGaussianNetwork(ConditionalDensity):
         index = None if label is None else self.class_index(label)
         X, chosen = self.components_.sample(n, rng=rng, index=index)
         return X, self.classes_[self.components_.owner[chosen]]
+
+    def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+        fixed, x = read_given(self, values)
+        free = np.setdiff1d(np.arange(len(self.features_)), fixed)
+        return GivenComponents(self, free, self.components_.given(fixed, x)[0])
+
+    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
+        logs = self.components_.log_probs_given(fixed, x[fixed], GIVEN_DRAWS)
+        return self.draws_.with_log_prob(logs)
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from daace._typing import FloatArray, Labels, Pullback
+from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace.data.labels import label_array
 from daace.data.standardizer import Standardizer
 from daace.density.base import ConditionalDensity
 from daace.density.components import ClassComponents
-from daace.density.draws import check_draw
+from daace.density.draws import DrawStatistics, check_draw
 from daace.density.gaussian import WhitenedGaussians
+from daace.density.given import GIVEN_DRAWS, GivenComponents, read_given
 from daace.exceptions import InvalidInput
 
 
@@ -121,6 +122,15 @@ class GaussianMixture(ConditionalDensity):
             weights = np.where(self.labels == wanted, weights, 0.0)
         chosen = rng.choice(len(weights), size=n, p=weights / weights.sum())
         return self.components_.gaussians.sample(self._rank[chosen], rng=rng), self.labels[chosen]
+
+    def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+        fixed, x = read_given(self, values)
+        free = np.setdiff1d(np.arange(len(self.features_)), fixed)
+        return GivenComponents(self, free, self.components_.given(fixed, x)[0])
+
+    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
+        logs = self.components_.log_probs_given(fixed, x[fixed], GIVEN_DRAWS)
+        return self.draws_.with_log_prob(logs)
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {"weights": self.weights, "means": self.means, "covariances": self.covariances}

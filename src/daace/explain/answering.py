@@ -18,7 +18,7 @@ from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG
 from daace.explain.answers.provenance import Provenance
 from daace.explain.answers.reasons import relaxed_thresholds
-from daace.explain.answers.remarks import find_denial, find_oddities
+from daace.explain.answers.remarks import find_denial, find_oddities, find_ungiven
 from daace.explain.asking.query import Query
 from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import Solved, merge_steps, share_out, solve
@@ -137,7 +137,7 @@ def explain_solved(
     density, plan = settings.density, merge_steps(problem, solved.plan)
     path = problem.to_user(plan.waypoints)
     log_prob, shares = judge_path(problem, plan, path)
-    draws, index = density.draws_, problem.region.index
+    draws, index = problem.statistics, problem.region.index
     along = [
         log_prob,
         (log_prob - draws.mean) / draws.sd,
@@ -157,8 +157,14 @@ def explain_solved(
         relax={} if plan.found else relaxed_thresholds(problem, plan),
         sd=density.standardizer_.scale.copy(),
         units=dict(density.units_),
-        provenance=Provenance.of(settings, problem.goal, plan, planner=planner),
-        notes=(*plan.notes, *find_oddities(problem, path), *settings.weakness, *denied),
+        provenance=Provenance.of(settings, problem.goal, plan, draws=draws, planner=planner),
+        notes=(
+            *plan.notes,
+            *find_oddities(problem, path),
+            *find_ungiven(settings.rules, problem),
+            *settings.weakness,
+            *denied,
+        ),
         plan=plan,
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, Self
 
+from daace._checks import check_choice
 from daace._typing import FloatArray
 from daace._wording import did_you_mean, quote
 from daace.density.base import ConditionalDensity
@@ -52,6 +53,9 @@ class Constraints:
         integer: features that are whole numbers.
         links: weighted sums of features that keep a value or a bound.
         max_changed: how many features may change at all.
+        given: whether terrain and plausibility are those of people who share what is `fixed` with
+            the start: otherwise an unusual person finds every place implausible. None means True
+            for an `Explainer` and False for a bare `Problem`.
 
     Raises:
         InvalidInput: an argument has another form or is out of range, or two contradict each other.
@@ -73,8 +77,11 @@ class Constraints:
     integer: Collection[str] = _given(Whole)
     links: Collection[Link] = _given(Linked)
     max_changed: int | None = _given(MaxChanged)
+    given: bool | None = None
 
     def __post_init__(self) -> None:
+        if self.given is not None:
+            check_choice("given", self.given, (True, False))
         kinds = self.kinds()
         for kind in kinds:
             value = kind.argument.check(kind.name, getattr(self, kind.name))
@@ -86,7 +93,7 @@ class Constraints:
     @classmethod
     def kinds(cls) -> tuple[type[Rule], ...]:
         """Return the class of each kind of rule, in the order of the arguments."""
-        return tuple(entry.metadata["rule"] for entry in fields(cls))
+        return tuple(entry.metadata["rule"] for entry in fields(cls) if entry.metadata)
 
     @classmethod
     def of(cls, rules: Iterable[Rule]) -> Self:
@@ -107,7 +114,8 @@ class Constraints:
 
     def without(self, rule: Rule) -> Self:
         """Return the constraints without one rule."""
-        return self.of(other for other in self.rules if other != rule)
+        others = self.of(other for other in self.rules if other != rule)
+        return replace(others, given=self.given)
 
     def describe(self) -> str:
         """Return all rules in one line.

@@ -8,8 +8,8 @@ integral of f along it. The cheapest path to a goal goes where people like you a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,32 @@ MAX_PENALTY = 100.0
 LARGEST_POWER = 500.0
 
 
+class Ground(Protocol):
+    """What counts as dense ground: numbers, or arrays with one of each path."""
+
+    @property
+    def level(self) -> Any:
+        """Value of log p from which on ground is flat."""
+        ...
+
+    @property
+    def spread(self) -> Any:
+        """Standard deviation of log p."""
+        ...
+
+
+class PathGround(NamedTuple):
+    """The ground of each of many paths.
+
+    Attributes:
+        level: shape `(paths,)`.
+        spread: shape `(paths,)`.
+    """
+
+    level: FloatArray
+    spread: FloatArray
+
+
 class Segments(NamedTuple):
     """The segments of many paths: what they cost, and the two parts of the cost's gradient.
 
@@ -66,6 +92,8 @@ class Landscape:
             dense ground, `u = max(1, 1 + (L - log p) / s)`, so that a cost is never below the
             length and a penalty means the same on every table. 'nll' is the paper's
             `u = -log p`: negative where p > 1, where it rewards detours.
+        ground: level and spread of log p for 'relative'; those of the density's draws when left
+            out. `Problem` sets it for people who cannot change some features.
 
     Example:
         >>> from daace import GaussianMixture
@@ -77,6 +105,7 @@ class Landscape:
     density: ConditionalDensity
     penalty: float = 1.0
     scale: Literal["relative", "nll"] = "relative"
+    ground: Ground | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.density, ConditionalDensity):
@@ -93,8 +122,39 @@ class Landscape:
         """Return u, on this landscape's scale."""
         if self.scale == "nll":
             return -log_prob
-        draws = self.density.draws_
-        return np.maximum(1.0, 1.0 + (draws.level - log_prob) / draws.spread)
+        level, spread = self._level_and_spread(log_prob)
+        u: FloatArray = np.maximum(1.0, 1.0 + (level - log_prob) / spread)
+        return u
+
+    @property
+    def level(self) -> Any:
+        """Value of log p from which on ground is flat: a number, or one of each path."""
+        return (self.density.draws_ if self.ground is None else self.ground).level
+
+    @property
+    def spread(self) -> Any:
+        """Spread of log p: a number, or one of each path."""
+        return (self.density.draws_ if self.ground is None else self.ground).spread
+
+    def _level_and_spread(self, along: FloatArray) -> tuple[Any, Any]:
+        """Return both in a shape that fits an array whose first axis is that of the paths."""
+        level, spread = self.level, self.spread
+        if isinstance(level, np.ndarray):
+            shape = (-1, *(1 for _ in range(along.ndim - 1)))
+            return level.reshape(shape), spread.reshape(shape)
+        return level, spread
+
+    def take(self, rows: np.ndarray) -> Landscape:
+        """Return the landscape of some of the paths."""
+        if not isinstance(self.ground, PathGround):
+            return self
+        ground = PathGround(self.ground.level[rows], self.ground.spread[rows])
+        return replace(self, ground=ground)
+
+    def alike(self, other: Landscape) -> bool:
+        """Whether another landscape differs in its ground at most."""
+        same = self.density is other.density and self.scale == other.scale
+        return same and self.penalty == other.penalty
 
     @property
     def rewards_detours(self) -> bool:
@@ -105,7 +165,7 @@ class Landscape:
         """Return du / dlog p."""
         if self.scale == "nll":
             return np.full_like(u, -1.0)
-        return np.where(u > 1.0, -1.0 / self.density.draws_.spread, 0.0)
+        return np.where(u > 1.0, -1.0 / self._level_and_spread(u)[1], 0.0)
 
     def price(self, u: FloatArray) -> FloatArray:
         """Return `f(u) = sign(u) |u|^penalty`, and 1 everywhere when the penalty is 0."""
@@ -263,7 +323,7 @@ class Landscape:
             costs = np.empty((len(rows), paths.shape[1] - 1))
             for count in np.unique(nodes):
                 same = nodes == count
-                costs[same] = self.segment_costs(
+                costs[same] = self.take(rows[same]).segment_costs(
                     paths[rows[same]],
                     gauss_rule(int(count)),
                     unit=unit[rows[same]],
@@ -290,7 +350,7 @@ class Landscape:
     def _units(self, paths: FloatArray) -> FloatArray:
         """Return the roughness to count in, so that no power overflows on the way: mostly 1."""
         log_prob = self.density.log_prob(paths.reshape(-1, paths.shape[-1]))
-        roughest = np.abs(self.roughness(log_prob)).reshape(paths.shape[:2]).max(axis=1)
+        roughest = np.abs(self.roughness(log_prob.reshape(paths.shape[:2]))).max(axis=1)
         large = self.penalty * np.log(np.maximum(roughest, 1.0)) > LARGEST_POWER
         units: FloatArray = np.where(large, roughest, 1.0)
         return units

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ from daace._typing import BoolArray, FloatArray, Labels
 from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
+from daace.density.draws import DrawStatistics
 from daace.exceptions import InvalidInput
 
 #: Slack of a threshold that asks for nothing, in nats.
@@ -98,8 +99,18 @@ class Goal:
                 got=repr(self.min_posterior),
             )
 
-    def region(self, density: ConditionalDensity, posterior: Posterior | None = None) -> GoalRegion:
+    def region(
+        self,
+        density: ConditionalDensity,
+        posterior: Posterior | None = None,
+        draws: DrawStatistics | None = None,
+    ) -> GoalRegion:
         """Return the set of model-space points that meet this goal.
+
+        Args:
+            density: of the features.
+            posterior: judge of the class; the density when left out.
+            draws: what `plausibility` refers to; the density's draws when left out.
 
         Raises:
             InvalidInput: the target is not a class of the density.
@@ -113,13 +124,17 @@ class Goal:
             )
         index = known.index(str(label))
         beta = float(np.log(self.min_posterior)) if self.min_posterior > 0 else -np.inf
-        return GoalRegion(density, posterior, index, self.threshold(density), beta)
+        return GoalRegion(density, posterior, index, self.threshold(draws or density.draws_), beta)
 
-    def threshold(self, density: ConditionalDensity) -> float:
-        """Return the smallest log p that the end may have."""
+    def threshold(self, draws: DrawStatistics) -> float:
+        """Return the smallest log p that the end may have.
+
+        Args:
+            draws: what `plausibility` refers to.
+        """
         if self.min_log_prob is not None:
             return float(self.min_log_prob)
-        return float(density.draws_.mean + self.plausibility * density.draws_.sd)
+        return float(draws.mean + self.plausibility * draws.sd)
 
     def check(
         self, density: ConditionalDensity, x: FloatArray, posterior: Posterior | None = None
@@ -131,13 +146,27 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class GoalRegion:
-    """A goal on a density: slacks of its two thresholds, in nats, and their gradients."""
+    """A goal on a density: slacks of its two thresholds, in nats, and their gradients.
+
+    Attributes:
+        density: of the features.
+        posterior: judge of the class; None for the density.
+        index: of the target among the judge's classes.
+        min_log_prob: threshold of log p; one of each row where rows have their own.
+        log_min_posterior: threshold of the log posterior.
+    """
 
     density: ConditionalDensity
     posterior: Posterior | None
     index: int
-    min_log_prob: float
+    min_log_prob: float | FloatArray
     log_min_posterior: float
+
+    def take(self, rows: np.ndarray) -> GoalRegion:
+        """Return the region of some of the rows."""
+        if not isinstance(self.min_log_prob, np.ndarray):
+            return self
+        return replace(self, min_log_prob=self.min_log_prob[rows])
 
     @cached_property
     def smooth_posterior(self) -> SmoothPosterior | None:
@@ -265,7 +294,8 @@ class GoalRegion:
         if odds is not None:
             slack[:, 1], slopes = odds
             known = [slopes]
-        share = np.exp(log_joint - (slack[:, :1] + self.min_log_prob))
+        log_prob = slack[:, 0] + self.min_log_prob
+        share = np.exp(log_joint - log_prob[:, None])
         if known:
             return slack, share[:, None], known
         chosen = -share

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from daace._typing import FloatArray
 from daace.data.numbers import LARGEST
+from daace.density.base import ConditionalDensity
+from daace.density.draws import DrawStatistics
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape
@@ -33,6 +35,9 @@ class Problem:
         box: model-space bounds `(lower, upper)` of all waypoints; those of the density's draws
             when left out.
         posterior: who judges the class; the density when left out.
+        draws: statistics of log p that terrain and plausibility refer to. When left out, those of
+            the density's draws; with `Constraints(given=True)` and fixed features, those of draws
+            that share these features with the start.
 
     Attributes:
         x: the start in model space.
@@ -47,6 +52,7 @@ class Problem:
     constraints: Constraints = NO_RULES
     box: tuple[FloatArray, FloatArray] | None = None
     posterior: Posterior | None = None
+    draws: DrawStatistics | None = None
     x: FloatArray = field(init=False)
     to_user: RowMap = field(init=False)
     feasible: FeasibleSet = field(init=False)
@@ -77,7 +83,24 @@ class Problem:
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "to_user", compiled.to_user)
         object.__setattr__(self, "feasible", compiled.feasible)
-        object.__setattr__(self, "region", self.goal.region(density, self.posterior))
+        draws = self.draws
+        if draws is None and self.constraints.given:
+            draws = draws_given(density, self.constraints, x)
+        if draws is not None and self.landscape.ground is not draws:
+            object.__setattr__(self, "landscape", replace(self.landscape, ground=draws))
+        object.__setattr__(self, "draws", density.draws_ if draws is None else draws)
+        object.__setattr__(self, "region", self.goal.region(density, self.posterior, self.draws))
+
+    @property
+    def statistics(self) -> DrawStatistics:
+        """The statistics of log p that terrain and plausibility refer to."""
+        assert self.draws is not None
+        return self.draws
+
+    @property
+    def threshold(self) -> float:
+        """The smallest log p that the end may have."""
+        return self.goal.threshold(self.statistics)
 
     def _check_point(self, start: object) -> FloatArray:
         """Return a start in model space as an array of its own."""
@@ -122,3 +145,23 @@ class Problem:
             return False
         same = self.posterior is not None or np.array_equal(there, point)
         return same or bool(self.region.contains(point)[0])
+
+
+def draws_given(
+    density: ConditionalDensity, constraints: Constraints, x: FloatArray
+) -> DrawStatistics | None:
+    """Return statistics of log p over draws that share what is fixed with a start.
+
+    Args:
+        density: of the features.
+        constraints: their `fixed` features are given.
+        x: the start in model space.
+
+    Returns:
+        None if nothing is fixed, nothing is free, or the density cannot say.
+    """
+    names = set(constraints.fixed)
+    fixed = np.array([j for j, name in enumerate(density.features_) if name in names], np.intp)
+    if not 0 < len(fixed) < len(density.features_):
+        return None
+    return density.draws_given(fixed, x)

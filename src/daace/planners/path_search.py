@@ -132,7 +132,7 @@ class PathSearch:
     def _give_up(self, problem: Problem, reachable: tuple[float, float], ends: FloatArray) -> Plan:
         status = Status.TIMEOUT if self.clock.expired else Status.GOAL_UNREACHABLE
         if len(ends):
-            seen = best_slacks(self.batch.region.slack(ends))
+            seen = best_slacks(problem.region.slack(ends))
             reachable = (max(reachable[0], seen[0]), max(reachable[1], seen[1]))
         return give_up(problem, self.clock, status=status, reachable=reachable)
 

@@ -104,7 +104,7 @@ def constraints(name: str, case: Case) -> Constraints:
 
 def test_every_kind_is_tried() -> None:
     assert list(CASES) == [kind.name for kind in Constraints.kinds()]
-    assert list(CASES) == [entry.name for entry in fields(Constraints)]
+    assert list(CASES) == [entry.name for entry in fields(Constraints) if entry.name != "given"]
     assert len({kind.option for kind in Constraints.kinds()}) == len(CASES)
 
 

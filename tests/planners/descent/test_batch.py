@@ -18,7 +18,7 @@ def test_problems_that_are_alike_are_one_group(mixture: GaussianMixture) -> None
         Problem(np.zeros(3), Landscape(mixture), Goal(a)),
         Problem(np.zeros(3), land, Goal(a), Constraints(fixed=["x1"])),
     ]
-    assert group_alike(problems) == [[0, 2], [1], [3, 5], [4]]
+    assert group_alike(problems) == [[0, 2, 4], [1], [3, 5]]
 
 
 def test_candidates_keep_the_rules_of_their_own_problem(mixture: GaussianMixture) -> None:

@@ -43,8 +43,10 @@ def test_a_penalty_needs_nodes_on_smooth_ground(mixture: GaussianMixture) -> Non
 
 def test_groups_cover_every_path_once(kde: KernelDensity) -> None:
     h = kde.resolution_
-    groups = list(descent(kde).by_nodes(lines(40 * h, h, 9 * h, h)))
-    assert [nodes for nodes, _ in groups] == [8, 16, 64]
+    paths, owner = lines(40 * h, h, 9 * h, h), np.array([2, 0, 1, 2])
+    groups = list(descent(kde).by_nodes(paths, owner))
+    assert [nodes for nodes, _ in groups] == [8, 16, 32]
+    assert [rows.tolist() for _, rows in groups] == [[1], [2], [0, 3]]
     assert sorted(np.concatenate([rows for _, rows in groups])) == [0, 1, 2, 3]
 
 

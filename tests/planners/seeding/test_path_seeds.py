@@ -34,7 +34,7 @@ def test_the_first_seeds_are_lines_into_the_goal(seeds: PathSeeds) -> None:
     first = seeds.first([0, 1])
     assert first.paths.shape[1] == 2
     np.testing.assert_array_equal(first.paths[:, 0], seeds.batch.starts[first.owner])
-    assert seeds.batch.region.contains(first.paths[:, 1]).all()
+    assert seeds.batch.terrain.region.contains(first.paths[:, 1]).all()
     counts = np.bincount(first.owner)
     assert counts.tolist() == [4 + len(seeds.routes[0]), 4 + len(seeds.routes[1])]
     assert seeds.first([1]).owner.tolist() == [1] * counts[1]

@@ -148,7 +148,9 @@ class Advisor:
         for code in fips:
             self.target(code, ask.improve)  # refuse before any search
         if not ask.consistent:
-            rules = Constraints(fixed=self._fixed(ask), only_down=INDICES if ask.equity else ())
+            rules = Constraints(
+                fixed=self._fixed(ask), only_down=INDICES if ask.equity else (), given=False
+            )
             starts = self.rows[[self.counties.position(code) for code in fips]]
             return self._explain(fips, ask, self._in_model_space(ask.algorithm), starts, rules)
         found = []
@@ -161,7 +163,7 @@ class Advisor:
                 turned=ask.equity,
             )
             falling = [i for i in INDICES if i in sliced.features_] if ask.equity else ()
-            rules = Constraints(only_down=falling)
+            rules = Constraints(only_down=falling, given=False)
             found += self._explain([code], ask, sliced, start[None], rules)
         return found
 

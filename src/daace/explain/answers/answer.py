@@ -93,6 +93,14 @@ class Answer(ABC):
         """Number of steps from the start to the counterfactual."""
         return len(self.path) - 1
 
+    def plausible_scale(self) -> tuple[float, float]:
+        """Return mean and standard deviation of log p over the draws plausibility refers to."""
+        source = self.provenance
+        if source.mean_log_prob is not None and source.sd_log_prob is not None:
+            return source.mean_log_prob, source.sd_log_prob
+        assert self.density is not None  # a record of an earlier version, with its model
+        return self.density.draws_.mean, self.density.draws_.sd
+
     def changes(self, step: int | None = None) -> pd.DataFrame:
         """Return the features that change, in order of size: along the whole path, or in one step.
 

@@ -73,7 +73,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
     )
     if e.density is None or e.step_count == 0:
         return frame
-    path, draws = e.density.to_model(e.path), e.density.draws_
+    path, (mean, sd) = e.density.to_model(e.path), e.plausible_scale()
     t = np.arange(1, points) / points
     between = path[:-1, None] + t[:, None] * segment_vectors(path)[:, None]
     rows = between.reshape(-1, path.shape[1])
@@ -84,7 +84,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
             "waypoint": position,
             "length": np.interp(position, corners, lengths),
             "log_prob": log_prob,
-            "plausibility": (log_prob - draws.mean) / draws.sd,
+            "plausibility": (log_prob - mean) / sd,
             "posterior": _posterior(e, e.density, rows),
         }
     )

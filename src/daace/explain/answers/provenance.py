@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from daace._json import read_number, read_text
+from daace.density.draws import DrawStatistics
 from daace.explain.asking.settings import Settings
 from daace.landscape.constraints import Constraints
 from daace.landscape.goal import Goal
@@ -28,6 +29,9 @@ class Provenance:
         plausibility: as asked, in standard deviations of log p; None if `min_log_prob` was given.
         min_log_prob: threshold of log p at the end.
         min_posterior: threshold of the target's probability at the end.
+        mean_log_prob: mean of log p over the draws that plausibility refers to; those that share
+            the fixed features with the start, if there are any. None in earlier versions.
+        sd_log_prob: standard deviation of log p over the same draws.
         constraints: fields of `Constraints`.
         seed: of the random generator.
         seconds: of the search; rows of a batch are solved together and share it.
@@ -51,6 +55,8 @@ class Provenance:
     evaluations: int
     classifier_calls: int = 0
     classifier_rows: int = 0
+    mean_log_prob: float | None = None
+    sd_log_prob: float | None = None
 
     @classmethod
     def of(
@@ -59,6 +65,7 @@ class Provenance:
         goal: Goal,
         plan: Plan | None = None,
         *,
+        draws: DrawStatistics | None = None,
         planner: Planner | None = None,
     ) -> Self:
         """Collect what led to an answer.
@@ -67,10 +74,12 @@ class Provenance:
             settings: of the query.
             goal: of the row.
             plan: what was found; None if nothing was searched for.
+            draws: what plausibility refers to; the density's draws when left out.
             planner: made the plan; that of the settings when left out.
         """
         from daace import __version__
 
+        draws = settings.density.draws_ if draws is None else draws
         landscape, judged = settings.landscape, None if plan is None else plan.judged
         return cls(
             version=__version__,
@@ -80,7 +89,9 @@ class Provenance:
             penalty=float(landscape.penalty),
             scale=landscape.scale,
             plausibility=None if goal.min_log_prob is not None else float(goal.plausibility),
-            min_log_prob=goal.threshold(settings.density),
+            min_log_prob=goal.threshold(draws),
+            mean_log_prob=draws.mean,
+            sd_log_prob=draws.sd,
             min_posterior=float(goal.min_posterior),
             constraints=asdict(settings.rules),
             seed=settings.seed,
@@ -97,7 +108,8 @@ class Provenance:
         Raises:
             ValueError: entries are missing, unknown, or not what they must be.
         """
-        if set(record) != {entry.name for entry in fields(cls)}:
+        known = {entry.name for entry in fields(cls)}
+        if not known - {"mean_log_prob", "sd_log_prob"} <= set(record) <= known:
             raise ValueError("the provenance has other entries")
         classifier, plausibility = record["classifier"], record["plausibility"]
         min_posterior = read_number(record["min_posterior"])
@@ -120,7 +132,15 @@ class Provenance:
             evaluations=_count(record, "evaluations"),
             classifier_calls=_count(record, "classifier_calls"),
             classifier_rows=_count(record, "classifier_rows"),
+            mean_log_prob=_optional(record, "mean_log_prob"),
+            sd_log_prob=_optional(record, "sd_log_prob"),
         )
+
+
+def _optional(record: Mapping[str, Any], name: str) -> float | None:
+    """Return a number that earlier versions do not have."""
+    value = record.get(name)
+    return None if value is None else read_number(value)
 
 
 def _count(record: Mapping[str, Any], name: str) -> int:

@@ -52,10 +52,10 @@ def relaxed_thresholds(problem: Problem, plan: Plan) -> dict[str, float]:
     if plan.reachable is None:
         return {}
     log_prob_slack, posterior_slack = plan.reachable
-    goal, region, draws = problem.goal, problem.region, problem.landscape.density.draws_
+    goal, region, draws = problem.goal, problem.region, problem.statistics
     relaxed: dict[str, float] = {}
     if -math.inf < log_prob_slack < 0:
-        reached = region.min_log_prob + log_prob_slack - MARGIN
+        reached = problem.threshold + log_prob_slack - MARGIN
         if goal.min_log_prob is None:
             relaxed["plausibility"] = round_down((reached - draws.mean) / draws.sd)
         else:

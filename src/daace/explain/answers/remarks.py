@@ -10,6 +10,7 @@ from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.trust.check import POORLY_CALIBRATED, TOO_MANY_RARE, Check
+from daace.landscape.constraints import Constraints
 from daace.landscape.problem import Problem
 from daace.notes import Note
 
@@ -66,6 +67,19 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
     if recorded == current:
         return ()
     return (Note.of("class_denied", recorded=recorded, current=current),)
+
+
+def find_ungiven(rules: Constraints, problem: Problem) -> tuple[Note, ...]:
+    """Return a note if features are fixed and the density cannot take them as given.
+
+    Args:
+        rules: of the query.
+        problem: of the row.
+    """
+    asked = rules.given is not False and rules.fixed
+    ignored = problem.statistics is problem.landscape.density.draws_
+    free = set(problem.landscape.density.features_) - set(rules.fixed)
+    return (Note.of("not_given"),) if asked and ignored and free else ()
 
 
 def find_weakness(check: Check | None, *, classified: bool) -> tuple[Note, ...]:

@@ -80,10 +80,11 @@ def terrain(e: Answer, *, features: tuple[str, str] | None = None, size: int = 8
     log_joint = density.log_joint(complete(grid, columns, route, density.pool(e.target).X))
     log_prob = log_sum_exp(log_joint).reshape(mesh[0].shape)
     share = log_posterior(log_joint)[:, density.class_index(e.target)].reshape(mesh[0].shape)
+    centre, spread = e.plausible_scale()
     return Terrain(
         features=names,
         axes=tuple(axis * scale[k] + mean[k] for k, axis in enumerate(model_axes)),
-        plausibility=(log_prob - density.draws_.mean) / density.draws_.sd,
+        plausibility=(log_prob - centre) / spread,
         probable=log_odds(share) - log_odds(np.log(np.maximum(e.provenance.min_posterior, TINY)))
         if e.provenance.classifier is None
         else None,

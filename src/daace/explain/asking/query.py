@@ -17,7 +17,7 @@ from daace.explain.asking.rows import Rows
 from daace.explain.asking.settings import Settings
 from daace.explain.judging.classifier import judge_rows
 from daace.landscape.goal import Goal
-from daace.landscape.problem import Problem
+from daace.landscape.problem import Problem, draws_given
 from daace.landscape.rows import UserRow
 
 
@@ -118,12 +118,18 @@ class Query:
         Raises:
             InvalidInput: the constraints exclude the start.
         """
+        settings, rules = self.settings, self.settings.rules
+        draws = None
+        if rules.given is not False and rules.fixed:
+            x = settings.density.standardizer_.transform(self.values[[row]])[0]
+            draws = draws_given(settings.density, rules, x)
         return Problem(
             start=UserRow(self.values[row]),
-            landscape=self.settings.landscape,
+            landscape=settings.landscape,
             goal=self.goals[self.goal_of[row]],
-            constraints=self.settings.rules,
+            constraints=rules,
             posterior=posterior,
+            draws=draws,
         )
 
     def generator(self, row: int) -> np.random.Generator:

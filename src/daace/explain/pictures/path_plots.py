@@ -202,8 +202,8 @@ def draw_along(e: Answer) -> Plot:
         tidy(axes, grid="y", hide=("top", "right"))
     threshold = source.plausibility
     if threshold is None and e.density is not None:
-        draws = e.density.draws_
-        threshold = (source.min_log_prob - draws.mean) / draws.sd
+        mean, sd = e.plausible_scale()
+        threshold = (source.min_log_prob - mean) / sd
     if threshold is not None:
         upper.axhline(threshold, color=GOAL, linestyle="--", linewidth=1.4)
     lower.axhline(source.min_posterior, color=GOAL, linestyle="--", linewidth=1.4)

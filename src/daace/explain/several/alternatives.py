@@ -142,9 +142,9 @@ def bar_changes(problem: Problem, plan: Plan) -> Iterator[Problem]:
 
 def ask_for_more(problem: Problem) -> Iterator[Problem]:
     """Yield the problem with a goal that lies deeper inside the one asked for."""
-    sd = problem.landscape.density.draws_.sd
+    sd = problem.statistics.sd
     for more in DEEPER:
-        goal = replace(problem.goal, min_log_prob=problem.region.min_log_prob + more * sd)
+        goal = replace(problem.goal, min_log_prob=problem.threshold + more * sd)
         yield replace(problem, goal=goal)
 
 

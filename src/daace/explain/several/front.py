@@ -100,13 +100,13 @@ def search_front(query: Query, search: NSGA2, *, vertices: int) -> ExplanationFr
     if not isinstance(planner, PathOptimizer):
         planner = PathOptimizer()
     planned = replace(query, settings=replace(query.settings, planner=planner, time_limit=None))
-    least = np.array([problem.region.min_log_prob, problem.goal.min_posterior])
+    least = np.array([problem.threshold, problem.goal.min_posterior])
     members = _plan(planned, problem, least, found, search)
     plain = np.array([members[0].log_prob, members[0].posterior]) if members else least
     for level in _spread(found, plain):
         asked = np.maximum(level - [ROUNDING, EQUAL], least)
         members += _plan(planned, problem, asked, found, search)
-    return ExplanationFront(_unbeaten(members, problem.landscape.density.draws_.sd))
+    return ExplanationFront(_unbeaten(members, problem.statistics.sd))
 
 
 def _plan(

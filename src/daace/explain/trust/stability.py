@@ -111,7 +111,7 @@ def _state(query: Query) -> tuple[bool, bool]:
     joint = density.log_joint(density.standardizer_.transform(query.values))
     logs = log_posterior(joint) if query.start_logs is None else query.start_logs
     share = np.exp(logs)[0, density.class_index(goal.target)]
-    plausible = log_sum_exp(joint)[0] >= goal.threshold(density)
+    plausible = log_sum_exp(joint)[0] >= query.problem(0, None).threshold
     return bool(share >= goal.min_posterior), bool(plausible)
 
 

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.landscape.cost import Landscape
+from daace.landscape.cost import Landscape, PathGround
 from daace.landscape.feasible import project_paths
-from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
-from daace.planners.descent.path_descent import roughness_unit
+from daace.planners.descent.path_descent import Terrain, roughness_unit
 
 #: Shortfall of the goal, in nats, beyond which a path ranks behind those that reach the goal.
 FAR_FROM_GOAL = 1e-3
 
 
 def group_alike(problems: Sequence[Problem]) -> list[list[int]]:
-    """Return the indices of problems that share landscape, goal, constraints and classifier."""
+    """Return the indices of problems that share density, goal, constraints and classifier.
+
+    What is dense ground, and with it the threshold of log p, may differ.
+    """
     groups: list[list[int]] = []
     for i, p in enumerate(problems):
         for members in groups:
             q = problems[members[0]]
-            same = p.landscape is q.landscape and p.posterior is q.posterior
+            same = p.landscape.alike(q.landscape) and p.posterior is q.posterior
             if same and p.goal == q.goal and p.constraints == q.constraints:
                 members.append(i)
                 break
@@ -89,18 +92,32 @@ class ProblemBatch:
             starts,
             np.stack([p.feasible.lower for p in problems]),
             np.stack([p.feasible.upper for p in problems]),
-            roughness_unit(problems[0], starts),
+            np.concatenate([roughness_unit(p, p.x[None]) for p in problems])
+            if any(p.landscape is not problems[0].landscape for p in problems)
+            else roughness_unit(problems[0], starts),
         )
 
     @property
     def landscape(self) -> Landscape:
-        """The terrain of all problems."""
+        """The terrain of the first problem; that of others differs in its ground at most."""
         return self.problems[0].landscape
 
-    @property
-    def region(self) -> GoalRegion:
-        """The goal of all problems."""
-        return self.problems[0].region
+    @cached_property
+    def terrain(self) -> Terrain:
+        """Terrain and goal of the problems, each with its own ground."""
+        first = self.problems[0]
+        grounds = [p.landscape.ground for p in self.problems]
+        if all(ground is grounds[0] for ground in grounds):
+            return Terrain.of(first)
+        level, spread = (
+            np.array([getattr(p.landscape, name) for p in self.problems])
+            for name in ("level", "spread")
+        )
+        thresholds = np.array([p.region.min_log_prob for p in self.problems])
+        return Terrain(
+            replace(first.landscape, ground=PathGround(level, spread)),
+            replace(first.region, min_log_prob=thresholds),
+        )
 
     def candidates(self, owner: np.ndarray, paths: FloatArray) -> Candidates:
         """Return paths as candidates, projected on bounds, directions and links.

@@ -58,14 +58,15 @@ class Finishing:
             return nothing
         batch, result = self.batch, dict[int, tuple[float, FloatArray]]()
         paths = np.stack(list(arrived.values()))
-        costs = batch.landscape.path_costs(paths, weights=self.refinement.descent.weights)
+        land = batch.terrain.take(np.array(list(arrived))).landscape
+        costs = land.path_costs(paths, weights=self.refinement.descent.weights)
         for i, path, cost in zip(arrived, paths, costs, strict=True):
             result[i] = float(cost), path
             with np.errstate(over="ignore", invalid="ignore"):  # infinite costs are all alike
                 surplus = cost - expected[i] * batch.unit[i] ** batch.landscape.penalty
             if np.isfinite(cost) and surplus > RULE_TOLERANCE * abs(cost):
                 result[i] = self._best_path(i, candidates)
-            if not batch.region.differentiable:
+            if not batch.terrain.region.differentiable:
                 shorter = self._shorten(i, result[i][1])
                 result[i] = batch.problems[i].path_cost(shorter), shorter
         return nothing | result
@@ -86,7 +87,8 @@ class Finishing:
         mine = candidates.paths[candidates.owner == i]
         paths = [path for path in (self._reach_goal(i, p) for p in mine) if path is not None]
         weights = self.refinement.descent.weights
-        costs = self.batch.landscape.path_costs(np.stack(paths), weights=weights)
+        land = self.batch.problems[i].landscape
+        costs = land.path_costs(np.stack(paths), weights=weights)
         best = int(np.argmin(costs))
         return float(costs[best]), paths[best]
 

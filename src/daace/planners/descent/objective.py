@@ -83,6 +83,8 @@ class Objective:
         """Return the objective of some of the paths."""
         return replace(
             self,
+            landscape=self.landscape.take(rows),
+            region=self.region.take(rows),
             starts=self.starts[rows],
             lower=self.lower[rows],
             upper=self.upper[rows],
@@ -109,9 +111,9 @@ class Objective:
     def evaluate(self, Z: FloatArray, rows: np.ndarray) -> PathValues:
         """Return costs, slacks and their gradients at free waypoints Z."""
         paths, end = self.paths(Z, rows), Z[:, -1]
-        region, nodes = self.region, self.rule.nodes
+        region, nodes = self.region.take(rows), self.rule.nodes
         joint, there, pullback = region.density.log_joint_to_end(paths, nodes, region.looks)
-        segments = self.landscape.price_segments(
+        segments = self.landscape.take(rows).price_segments(
             joint, paths, self.rule, unit=self.unit[rows], weights=self.weights
         )
         if region.differentiable:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from daace._typing import FloatArray, IntArray
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import GoalRegion
 from daace.landscape.path import gauss_rule, segment_lengths, segment_vectors
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock
@@ -25,6 +28,22 @@ FIRST_NODES = 32
 
 #: Largest number of steps of a path that is moved to rest.
 ITERATIONS = 100
+
+
+class Terrain(NamedTuple):
+    """The landscape and goal of paths, which may have their own ground and threshold of log p."""
+
+    landscape: Landscape
+    region: GoalRegion
+
+    @classmethod
+    def of(cls, problem: Problem) -> Terrain:
+        """Return the terrain of one problem, for any number of paths."""
+        return cls(problem.landscape, problem.region)
+
+    def take(self, rows: np.ndarray) -> Terrain:
+        """Return the terrain of some of the paths."""
+        return Terrain(self.landscape.take(rows), self.region.take(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +87,7 @@ class PathDescent:
         lower: FloatArray,
         upper: FloatArray,
         unit: FloatArray,
+        terrain: Terrain | None = None,
         iterations: int = ITERATIONS,
         pull: FloatArray | None = None,
     ) -> DescentResult:
@@ -79,6 +99,7 @@ class PathDescent:
             lower: lower bounds, shape `(paths, n)` or, without the start, `(paths, waypoints, n)`.
             upper: upper bounds, of the same shape.
             unit: roughness that counts as 1, shape `(paths,)`; see `roughness_unit`.
+            terrain: of the paths; that of the descent's problem when left out.
             iterations: largest number of steps of each path.
             pull: gradient of a linear term that is added to the cost at the ends, in units of
                 `unit ** penalty`, shape `(paths, n)`.
@@ -89,9 +110,10 @@ class PathDescent:
         lower, upper = (np.broadcast_to(side, Z.shape).copy() for side in (lower, upper))
         if not self.problem.region.differentiable:
             lower[:, -1] = upper[:, -1] = Z[:, -1]
+        landscape, region = Terrain.of(self.problem) if terrain is None else terrain
         objective = Objective(
-            landscape=self.problem.landscape,
-            region=self.problem.region,
+            landscape=landscape,
+            region=region,
             rule=gauss_rule(nodes),
             starts=paths[:, 0],
             lower=lower,
@@ -115,18 +137,25 @@ class PathDescent:
         self.clock.evaluations += result.evaluations
         return result
 
-    def costs(self, paths: FloatArray, *, nodes: int, unit: FloatArray) -> FloatArray:
+    def costs(
+        self,
+        paths: FloatArray,
+        *,
+        nodes: int,
+        unit: FloatArray,
+        landscape: Landscape | None = None,
+    ) -> FloatArray:
         """Return the cost of every segment, in units of `unit ** penalty`.
 
         Args:
             paths: shape `(paths, waypoints, n)`.
             nodes: quadrature nodes per segment.
             unit: roughness that counts as 1, shape `(paths,)`.
+            landscape: of the paths; that of the descent's problem when left out.
         """
         self.clock.evaluations += len(paths)
-        return self.problem.landscape.segment_costs(
-            paths, gauss_rule(nodes), unit=unit, weights=self.weights
-        )
+        land = self.problem.landscape if landscape is None else landscape
+        return land.segment_costs(paths, gauss_rule(nodes), unit=unit, weights=self.weights)
 
     def nodes(self, paths: FloatArray) -> IntArray:
         """Return, for each path, the power of two of nodes that resolves the terrain."""

@@ -78,16 +78,23 @@ class Refinement:
             iterations: largest number of steps of each path.
         """
         batch, owner = self.batch, candidates.owner[rows]
+        terrain = batch.terrain.take(owner)
         result = self.descent.minimize(
             candidates.paths[rows],
             nodes=nodes,
             lower=batch.lower[owner],
             upper=batch.upper[owner],
             unit=batch.unit[owner],
+            terrain=terrain,
             iterations=iterations,
         )
         candidates.paths[rows, 1:] = result.Z
-        fine = self.descent.costs(candidates.paths[rows], nodes=2 * nodes, unit=batch.unit[owner])
+        fine = self.descent.costs(
+            candidates.paths[rows],
+            nodes=2 * nodes,
+            unit=batch.unit[owner],
+            landscape=terrain.landscape,
+        )
         candidates.cost[rows] = fine.sum(axis=1)
         candidates.violation[rows] = result.violation
         candidates.segment_costs[rows] = fine

@@ -98,7 +98,9 @@ def chain_preconditioner(
         roughness = (costs / np.maximum(values.lengths, EPSILON)) ** (
             1 / land.penalty
         ) * objective.unit[rows][:, None]
-        spread = land.density.draws_.spread if land.scale == "relative" else 1.0
+        spread = land.take(rows).spread if land.scale == "relative" else 1.0
+        if isinstance(spread, np.ndarray):
+            spread = spread[:, None]
         hold = land.penalty * costs / (np.maximum(roughness, 1e-3) * spread) / 3.0
     size = pull.shape[1]
     springs = np.zeros((len(rows), size, size))

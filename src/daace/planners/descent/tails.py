@@ -7,7 +7,7 @@ import numpy as np
 from daace._typing import FloatArray
 from daace.landscape.problem import Problem
 from daace.planners.descent.batch import FAR_FROM_GOAL
-from daace.planners.descent.path_descent import PathDescent, roughness_unit
+from daace.planners.descent.path_descent import PathDescent, Terrain, roughness_unit
 
 #: A tail below this share of its path's cost is improved separately.
 HIDDEN = 1e-2
@@ -29,7 +29,8 @@ def improve_tails(problem: Problem, path: FloatArray, descent: PathDescent) -> F
 
     def hidden(k: int) -> bool:
         nodes, unit = int(descent.nodes(path[None])[0]), roughness_unit(problem, path[:1])
-        costs = np.abs(descent.costs(path[None], nodes=nodes, unit=unit)[0])
+        land = problem.landscape
+        costs = np.abs(descent.costs(path[None], nodes=nodes, unit=unit, landscape=land)[0])
         return bool(costs[k:].sum() <= HIDDEN * costs.sum())
 
     if len(path) < 3 or not hidden(len(path) - 2):
@@ -46,10 +47,13 @@ def improve_tails(problem: Problem, path: FloatArray, descent: PathDescent) -> F
             lower=np.where(feasible.direction > 0, here, feasible.lower)[None],
             upper=np.where(feasible.direction < 0, here, feasible.upper)[None],
             unit=unit,
+            terrain=Terrain.of(problem),
         )
         better = np.concatenate([here[None], result.Z[0]])
         both = np.stack([better, tail])
-        costs = descent.costs(both, nodes=2 * nodes, unit=np.repeat(unit, 2)).sum(axis=1)
+        costs = descent.costs(
+            both, nodes=2 * nodes, unit=np.repeat(unit, 2), landscape=problem.landscape
+        ).sum(axis=1)
         if result.violation[0] <= FAR_FROM_GOAL and costs[0] < costs[1]:
             path[k:] = better
     return path

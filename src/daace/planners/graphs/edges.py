@@ -131,7 +131,7 @@ class EdgeRule:
             relief: nats added to log p, up to the level of dense regions.
         """
         if relief:
-            level = np.maximum(log_prob, landscape.density.draws_.level)
+            level = np.maximum(log_prob, landscape.level)
             log_prob = np.minimum(log_prob + relief, level)
         weights = np.ones(1) if self.quadrature is None else self.quadrature.weights
         mean: FloatArray = landscape.price(landscape.roughness(log_prob) / unit) @ weights

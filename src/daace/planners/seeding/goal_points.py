@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, best_slacks
 from daace.planners.seeding.climbing import INSIDE, climb, climb_to_goal
@@ -101,7 +102,12 @@ def can_be_met(problem: Problem) -> bool:
 
 
 def pull_to_edge(
-    problem: Problem, points: FloatArray, *, origin: FloatArray | None = None, halvings: int = 10
+    problem: Problem,
+    points: FloatArray,
+    *,
+    origin: FloatArray | None = None,
+    region: GoalRegion | None = None,
+    halvings: int = 10,
 ) -> FloatArray:
     """Move goal points along straight lines towards the start, up to the edge of the goal.
 
@@ -112,6 +118,7 @@ def pull_to_edge(
         problem: the problem.
         points: inside the goal, shape `(points, n)`.
         origin: where the lines begin, shape `(n,)` or `(points, n)`; the start if None.
+        region: the goal of each point; that of the problem if None.
         halvings: number of bisections.
     """
     begin = problem.x if origin is None else origin
@@ -123,7 +130,8 @@ def pull_to_edge(
         width = (inside - outside) / parts
         marks = outside + np.arange(1, parts)[:, None] * width  # `(marks, points)`
         trial = begin + marks[..., None] * (points - begin)
-        slack = problem.region.slack(trial.reshape(-1, points.shape[1]))
+        goal = (region or problem.region).take(np.tile(np.arange(len(points)), len(marks)))
+        slack = goal.slack(trial.reshape(-1, points.shape[1]))
         good = (slack > 0).all(axis=1).reshape(marks.shape)
         first = np.where(good.any(axis=0), good.argmax(axis=0), parts - 1)
         ends = np.concatenate([outside[None], marks, inside[None]])

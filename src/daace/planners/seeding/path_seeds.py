@@ -96,7 +96,7 @@ class PathSeeds:
                 rewarded = batch.landscape.rewards_detours
                 points = np.concatenate([edges[i], points]) if rewarded else edges[i]
                 lines = straight_paths(batch.starts[i], points, 0)
-                costs = self._line_costs(lines, batch.unit[[i]])
+                costs = self._line_costs(i, lines)
                 points = points[choose_cheap_and_diverse(points, costs, self.starts)]
                 points = np.concatenate([points, *(route[-1:] for route in self.routes[i])])
             else:
@@ -140,18 +140,27 @@ class PathSeeds:
         points = [self.goals[i].inside for i in waiting]
         sizes = [len(part) for part in points]
         origin = np.repeat(self.batch.starts[waiting], sizes, axis=0)
-        edge = pull_to_edge(self.batch.problems[0], np.concatenate(points), origin=origin)
+        owner = np.repeat(waiting, sizes)
+        region = self.batch.terrain.region.take(owner)
+        edge = pull_to_edge(
+            self.batch.problems[0], np.concatenate(points), origin=origin, region=region
+        )
         return dict(zip(waiting, np.split(edge, np.cumsum(sizes)[:-1]), strict=True))
 
-    def _line_costs(self, lines: FloatArray, unit: FloatArray) -> FloatArray:
+    def _line_costs(self, i: int, lines: FloatArray) -> FloatArray:
+        """Return the costs of straight lines of one problem."""
+        land, unit = self.batch.problems[i].landscape, self.batch.unit[[i]]
         costs = np.empty(len(lines))
         for nodes, rows in self.descent.by_nodes(lines, np.zeros(len(lines), dtype=np.intp)):
-            costs[rows] = self.descent.costs(lines[rows], nodes=nodes, unit=unit)[:, 0]
+            some = self.descent.costs(lines[rows], nodes=nodes, unit=unit, landscape=land)
+            costs[rows] = some[:, 0]
         return costs
 
     def _simplify(self, i: int, route: FloatArray, v: int) -> FloatArray:
         unit, weights = float(self.batch.unit[i]), self.descent.weights
-        return simplify_route(self.batch.landscape, route, v, unit=unit, weights=weights)
+        return simplify_route(
+            self.batch.problems[i].landscape, route, v, unit=unit, weights=weights
+        )
 
 
 def _find_goals(batch: ProblemBatch, waiting: list[int], clock: Clock) -> dict[int, GoalPoints]:
