@@ -243,7 +243,7 @@ def use_explanation(text: str, *, pages: bool) -> str:
         return "refused"
     for words in (str(e), repr(e), *e.steps(), e.changes().to_string(), str(e.counterfactual)):
         words.encode()
-    for kind in ("steps", "profile"):
+    for kind in ("steps", "along"):
         e.plot_data(kind)
     again = daace.Explanation.from_json(e.to_json())
     assert again.to_json() == e.to_json()
