@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import groupby
 
-import numpy as np
-
 from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
