@@ -267,6 +267,7 @@ def model_files() -> dict[str, bytes]:
     network = daace.LinearGaussianNetwork(max_parents=2).fit(iris)
     densities: dict[str, Any] = {
         "linear-gaussian": network,
+        "profiles": daace.LinearGaussianNetwork(max_parents=2, profiles=2).fit(iris),
         "kde": daace.KernelDensity(bandwidth=0.3).fit(iris.take(np.arange(0, 150, 3))),
         "gaussian-mixture": mixture,
         "realnvp": random_flow(network),
