@@ -144,6 +144,8 @@ def test_no_parents_at_all(iris: Table) -> None:
     [
         ({"start": "full"}, "'start' must be one of 'naive', 'empty'. Got 'full'."),
         ({"max_parents": -1}, "'max_parents' must be an integer of at least 0. Got -1."),
+        ({"profiles": 0}, "'profiles' must be an integer of at least 1, or 'auto'. Got 0."),
+        ({"profiles": "many"}, "'profiles' must be an integer of at least 1, or 'auto'."),
         ({"max_parents": 1.5}, "'max_parents' must be an integer of at least 0. Got 1.5."),
         ({"forced": [("x1", "x9")]}, "'forced' must name columns of the table. Got 'x9'."),
         ({"forbidden": [("y", "x1")]}, "'forbidden' must name columns of the table. Got 'y'."),
@@ -277,6 +279,26 @@ def test_arrays_that_do_not_fit(change: dict[str, FloatArray], message: str, tab
     arrays, settings = LinearGaussianNetwork().fit_arcs(table, ARCS).to_arrays()
     with pytest.raises(ValueError, match=message):
         LinearGaussianNetwork.from_arrays({**arrays, **change}, settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"owner": np.array([0.0, 1, 0, 1])}, "not in the order of the classes"),
+        ({"owner": np.array([0.0, 0, 0, 0])}, "not in the order of the classes"),
+        ({"owner": np.array([0.0, 1])}, "'owner' has shape"),
+        ({"owner": None}, "its profiles belong to no class"),
+        ({"log_weights": np.log([0.1, 0.1, 0.1, 0.1])}, "shares of its profiles do not sum"),
+        ({"log_weights": None}, "'log_weights' has shape"),
+    ],
+)
+def test_profiles_that_do_not_fit(
+    change: dict[str, FloatArray | None], message: str, table: Table
+) -> None:
+    arrays, settings = LinearGaussianNetwork(profiles=2).fit(table).to_arrays()
+    damaged = {name: array for name, array in {**arrays, **change}.items() if array is not None}
+    with pytest.raises(ValueError, match=message):
+        LinearGaussianNetwork.from_arrays(damaged, settings)
 
 
 # PyBNesian as oracle ------------------------------------------------------------------------------

@@ -79,13 +79,15 @@ def refused(path) -> str:
 # Round trip ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["kde", "mixture", "integers"])
+@pytest.mark.parametrize("kind", ["kde", "mixture", "profiles", "integers"])
 def test_every_density_comes_back(kind, mixture, tmp_path):
     frame = load_table("iris")
     if kind == "mixture":
         density = mixture
     elif kind == "kde":
         density = KernelDensity(bandwidth=0.3).fit(frame)
+    elif kind == "profiles":
+        density = LinearGaussianNetwork(profiles=2).fit(frame)
     else:
         numbered = frame.to_frame().replace({"setosa": "0", "versicolor": "1", "virginica": "2"})
         numbered["class"] = numbered["class"].astype(int)

@@ -104,6 +104,22 @@ def test_a_file_gives_no_row_of_a_small_class_away(rows: int, tmp_path: Path) ->
         assert closest(guess_pairs(mean, sd), table) > 0.05
 
 
+@pytest.mark.parametrize("rows", [10, 20, 25, 40])
+def test_no_profile_gives_a_row_away(rows: int) -> None:
+    """The attack on each profile, as if it were of two rows, and the centres as guesses."""
+    table = with_rare_class(rows)
+    network = LinearGaussianNetwork(profiles=8).fit(table)
+    components, scale = network.components_, network.standardizer_.scale
+    k = network.class_index(RARE)
+    assert components.members[k].stop - components.members[k].start <= rows // 10
+    for c in np.flatnonzero(components.owner == k):
+        assert rows * np.exp(components.gaussians.log_weights[c] - network.log_prior_[k]) >= 9.999
+        mean = network.standardizer_.inverse(components.gaussians.means[c])
+        sd = np.sqrt(components.gaussians.variances[c]) * scale
+        assert closest(guess_pairs(mean, sd), table) > 0.02
+        assert closest(mean[None], table) > 0.02
+
+
 @pytest.mark.parametrize("rows", [10, 12])
 def test_every_regression_has_two_rows_more_than_parameters(rows: int) -> None:
     """Also where the BIC would take more parents: half of the features are sums of others."""

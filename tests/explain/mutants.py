@@ -243,7 +243,7 @@ def use_explanation(text: str, *, pages: bool) -> str:
         return "refused"
     for words in (str(e), repr(e), *e.steps(), e.changes().to_string(), str(e.counterfactual)):
         words.encode()
-    for kind in ("steps", "profile"):
+    for kind in ("steps", "along"):
         e.plot_data(kind)
     again = daace.Explanation.from_json(e.to_json())
     assert again.to_json() == e.to_json()
@@ -267,6 +267,7 @@ def model_files() -> dict[str, bytes]:
     network = daace.LinearGaussianNetwork(max_parents=2).fit(iris)
     densities: dict[str, Any] = {
         "linear-gaussian": network,
+        "profiles": daace.LinearGaussianNetwork(max_parents=2, profiles=2).fit(iris),
         "kde": daace.KernelDensity(bandwidth=0.3).fit(iris.take(np.arange(0, 150, 3))),
         "gaussian-mixture": mixture,
         "realnvp": random_flow(network),

@@ -47,7 +47,7 @@ def test_no_explanation_does(guarded):
     few = Constraints(fixed=["x2"], integer=["x1"])
     assert guarded.explain([0.0, 0.0], target="well", constraints=few).found
     assert found.to_html()
-    assert found.plot_data("profile") is not None
+    assert found.plot_data("along") is not None
 
 
 def test_no_batch_does(guarded):

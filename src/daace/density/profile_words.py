@@ -27,27 +27,45 @@ def describe_profiles(
         target: name of the class.
     """
     owner, weights = components.owner, np.exp(components.gaussians.log_weights)
-    shares = weights / np.bincount(owner, weights=weights)[owner]
-    means = components.gaussians.means
-    spreads = components.gaussians.variances
-    words = []
-    for c, k in enumerate(owner):
-        members = components.members[k]
-        if members.stop - members.start == 1:
-            words.append("everyone of the class")
-            continue
-        share = shares[members]
-        centre = share @ means[members]
-        variance = share @ (spreads[members] + (means[members] - centre) ** 2)
-        words.append(_words((means[c] - centre) / np.sqrt(variance), features))
     return pd.DataFrame(
         {
             target: classes[owner],
             "profile": number_within(owner),
-            "share": shares,
-            "description": words,
+            "share": weights / np.bincount(owner, weights=weights)[owner],
+            "description": [describe_profile(components, c, features) for c in range(len(owner))],
         }
     )
+
+
+def describe_profile(components: ClassComponents, number: int, features: Sequence[str]) -> str:
+    """Return what sets a profile apart from the rest of its class.
+
+    Args:
+        components: the profiles of all classes.
+        number: of the profile among them, from 0.
+        features: names of the features.
+    """
+    members = components.members[components.owner[number]]
+    if members.stop - members.start == 1:
+        return "the whole class"
+    gaussians = components.gaussians
+    share = np.exp(gaussians.log_weights[members])
+    share /= share.sum()
+    means = gaussians.means[members]
+    centre = share @ means
+    variance = share @ (gaussians.variances[members] + (means - centre) ** 2)
+    return _words((gaussians.means[number] - centre) / np.sqrt(variance), features)
+
+
+def name_profiles(owner: IntArray, classes: Labels) -> list[str]:
+    """Return the name of each profile: its class, and its number within it.
+
+    Example:
+        >>> name_profiles(np.array([0, 0, 1]), np.array(["benign", "malignant"]))
+        ['benign 1', 'benign 2', 'malignant 1']
+    """
+    labels = classes[owner].tolist()
+    return [f"{label} {n}" for label, n in zip(labels, number_within(owner), strict=True)]
 
 
 def number_within(owner: IntArray) -> list[int]:

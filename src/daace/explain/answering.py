@@ -16,6 +16,7 @@ from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG
+from daace.explain.answers.profiles import find_profiles
 from daace.explain.answers.provenance import Provenance
 from daace.explain.answers.reasons import relaxed_thresholds
 from daace.explain.answers.remarks import find_denial, find_oddities, find_ungiven
@@ -147,12 +148,14 @@ def explain_solved(
     current = density.classes_.item(int(np.argmax(shares[0])))
     denied = find_denial(density, query.labels[row], current) if plan.found else ()
     frame = frame_of_rows(path, density.features_, whole=problem.to_user.whole)
+    names, profiles = find_profiles(density, density.standardizer_.transform(path))
+    numbers = frame_of_rows(np.column_stack(along), ALONG)
     return Explanation(
         status=plan.status,
         current=current,
         target=density.classes_.item(index),
         path=frame.rename_axis("waypoint"),
-        along=frame_of_rows(np.column_stack(along), ALONG).rename_axis("waypoint"),
+        along=numbers.assign(profile=names).rename_axis("waypoint"),
         cost=plan.cost,
         relax={} if plan.found else relaxed_thresholds(problem, plan),
         sd=density.standardizer_.scale.copy(),
@@ -165,6 +168,7 @@ def explain_solved(
             *settings.weakness,
             *denied,
         ),
+        profiles=profiles,
         plan=plan,
     )
 
@@ -203,7 +207,7 @@ def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
         current=None,
         target=label,
         path=frame_of_rows(query.values[[row]], density.features_).rename_axis("waypoint"),
-        along=frame_of_rows(unknown, ALONG).rename_axis("waypoint"),
+        along=frame_of_rows(unknown, ALONG).assign(profile="").rename_axis("waypoint"),
         cost=np.inf,
         relax={},
         sd=density.standardizer_.scale.copy(),

@@ -76,9 +76,9 @@ def test_every_view_of_an_invalid_row_holds(bound, frame, tmp_path):
     again = Explanation.from_json(e.to_json())
     assert again.to_json() == e.to_json()
     assert (str(again), again.to_html()) == (str(e), e.to_html())
-    for kind in ("overview", "steps", "landscape", "waterfall", "profile"):
+    for kind in ("overview", "steps", "landscape", "waterfall", "along"):
         assert e.plot(kind).to_svg().startswith(b"<?xml")
-    for kind in ("steps", "waterfall", "profile"):
+    for kind in ("steps", "waterfall", "along"):
         e.plot_data(kind)
     with pytest.raises(InvalidInput, match="valid row"):
         e.nearest_rows(pd.DataFrame({"x1": [0.0, 1.0], "x2": [0.0, 1.0]}))

@@ -33,7 +33,7 @@ def many(features: int) -> Explainer:
 
 
 @pytest.mark.parametrize("features", [1, 2, 30, 130])
-@pytest.mark.parametrize("kind", ["waterfall", "profile"])
+@pytest.mark.parametrize("kind", ["waterfall", "along"])
 @pytest.mark.parametrize("outcome", ["found", "already_there", "goal_unreachable"])
 def test_every_size_and_outcome_can_be_drawn(kind, features, outcome, ending):
     e = ending(many(features), outcome)
@@ -63,10 +63,10 @@ def test_bars_of_the_waterfall_are_its_data(explanation):
     assert "18 other changes" in words
 
 
-def test_the_profile_shows_both_curves_and_thresholds(explanation):
-    figure = explanation.plot("profile")
-    upper, lower = figure.axes
-    data = explanation.plot_data("profile")
+def test_along_shows_both_curves_and_thresholds(explanation):
+    figure = explanation.plot("along")
+    upper, lower = figure.axes[:2]
+    data = explanation.plot_data("along")
     assert upper.lines[0].get_ydata().tolist() == data["plausibility"].tolist()
     assert lower.lines[0].get_ydata().tolist() == data["posterior"].tolist()
     assert upper.lines[1].get_ydata()[0] == explanation.provenance.plausibility
@@ -77,7 +77,7 @@ def test_the_profile_shows_both_curves_and_thresholds(explanation):
 def test_a_threshold_of_log_p_is_drawn_in_sd(simple):
     e = simple.explain([0.0, 0.0], target="well", min_log_prob=-4.0)
     draws = simple.density.draws_
-    line = e.plot("profile").axes[0].lines[1].get_ydata()[0]
+    line = e.plot("along").axes[0].lines[1].get_ydata()[0]
     assert line == pytest.approx((-4.0 - draws.mean) / draws.sd)
 
 

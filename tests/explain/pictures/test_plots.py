@@ -89,7 +89,7 @@ def test_a_long_path_names_first_and_last_step(straight, simple):
     longer = dataclasses.replace(
         e,
         path=pd.DataFrame(rows, columns=e.path.columns),
-        along=pd.DataFrame(np.repeat(e.along.to_numpy()[:1], 12, 0), columns=e.along.columns),
+        along=e.along.iloc[[0] * 12].reset_index(drop=True),
     )
     shown = texts(longer.plot())
     assert "step 1" in shown

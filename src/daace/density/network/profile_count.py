@@ -24,6 +24,10 @@ FOLDS, MANY_ROWS = 5, 2_000
 #: row, or by more than its standard error.
 NEARLY = 0.05
 
+#: A class keeps one profile unless the best number is better by this many standard errors: on a
+#: few dozen rows, folds differ by chance.
+SURELY = 2.0
+
 
 class Trial(NamedTuple):
     """A number of profiles that was tried on a class.
@@ -45,7 +49,8 @@ def choose_profiles(
     """Return the number of profiles of a class, and what was tried.
 
     The number is the smallest whose held-out log-likelihood is below the best by no more than the
-    standard error of the difference, or by no more than `NEARLY`.
+    standard error of the difference, or by no more than `NEARLY`. A single profile is given up
+    only if it is below by more than `SURELY` standard errors.
 
     Args:
         X: rows of the class in model space, in an order that does not depend on the table's.
@@ -75,7 +80,8 @@ def choose_profiles(
     for trial, theirs in zip(trials, judged, strict=True):
         behind = judged[best] - theirs
         error = float(behind.std()) / np.sqrt(len(behind))
-        if behind.mean() <= max(error, NEARLY):
+        allowed = SURELY * error if trial.profiles == 1 else error
+        if behind.mean() <= max(allowed, NEARLY):
             return trial.profiles, trials
     return 1, trials
 

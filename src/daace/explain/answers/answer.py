@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from daace.planners.base import Plan, Status
 
 Label = str | int | bool
 
-#: Columns of `Answer.along`.
+#: Columns of numbers of `Answer.along`; the last column, 'profile', holds names.
 ALONG = ("log_prob", "plausibility", "percentile", "posterior")
 
 
@@ -37,8 +37,9 @@ class Answer(ABC):
             The start only, when none was found.
         along: for each waypoint `log_prob` (model space), `plausibility` (the same in standard
             deviations from the mean of the density's draws, the unit of the argument
-            `plausibility`), `percentile` (share of draws that are less plausible) and
-            `posterior` (probability of the target).
+            `plausibility`), `percentile` (share of draws that are less plausible),
+            `posterior` (probability of the target) and `profile` (class and number of the most
+            probable profile, such as 'benign 2'; empty text if the density has no profiles).
         cost: of the path; infinite when none was found.
         relax: when none was found, thresholds that would do, each alone, by argument name.
         sd: standard deviation of each feature, in user units.
@@ -47,6 +48,7 @@ class Answer(ABC):
         alternatives: other answers to the same question, cheapest first, with ends far from this
             one's and from each other; none unless `explain` was asked for them.
         notes: remarks on the answer, each a sentence with a code.
+        profiles: what sets apart each profile of `along`, by its name.
         plan: the path in model space; None if the answer was read from JSON.
         density: for pictures of the landscape; None if the answer was read from JSON without one.
         judge: who judged the class, if it was not the density; None if read from JSON.
@@ -64,6 +66,7 @@ class Answer(ABC):
     provenance: Provenance
     alternatives: tuple[Self, ...] = ()
     notes: tuple[Note, ...] = ()
+    profiles: Mapping[str, str] = field(default_factory=dict)
     plan: Plan | None = None
     density: ConditionalDensity | None = None
     judge: Posterior | None = None

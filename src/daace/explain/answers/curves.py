@@ -12,6 +12,7 @@ from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
 from daace.explain.answers.answer import Answer
+from daace.explain.answers.profiles import find_profiles
 from daace.explain.answers.terrain import log_odds, terrain
 from daace.landscape.path import gauss_rule, points_along, segment_lengths, segment_vectors
 
@@ -54,7 +55,7 @@ def feature_values(e: Answer) -> pd.DataFrame:
 
 
 def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
-    """Return log-density, plausibility and posterior along the path.
+    """Return log-density, plausibility, posterior and profile along the path.
 
     Args:
         e: an explanation. Without its density, only the waypoints are known.
@@ -62,12 +63,14 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
 
     Returns:
         waypoint (whole numbers are waypoints), length from the start (standard deviations),
-        log_prob, plausibility, posterior.
+        log_prob, plausibility, posterior, and the most probable profile (empty text if the
+        density has none).
     """
     corners = np.arange(len(e.path), dtype=np.float64)
     scaled = e.path.to_numpy() / e.sd
     lengths = np.concatenate([[0.0], segment_lengths(segment_vectors(scaled)).cumsum()])
-    at_waypoints = e.along[["log_prob", "plausibility", "posterior"]].reset_index(drop=True)
+    columns = ["log_prob", "plausibility", "posterior", "profile"]
+    at_waypoints = e.along[columns].reset_index(drop=True)
     frame = pd.concat(
         [pd.DataFrame({"waypoint": corners, "length": lengths}), at_waypoints], axis=1
     )
@@ -86,9 +89,23 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
             "log_prob": log_prob,
             "plausibility": (log_prob - mean) / sd,
             "posterior": _posterior(e, e.density, rows),
+            "profile": find_profiles(e.density, rows)[0],
         }
     )
     return pd.concat([frame, more]).sort_values("waypoint", ignore_index=True)
+
+
+def profiles_along(e: Answer) -> dict[str, str]:
+    """Return the descriptions of the profiles along the path by name, in order of occurrence.
+
+    Those between waypoints are known with the density only.
+    """
+    if e.density is None or not e.profiles:
+        return dict(e.profiles)
+    path = e.density.to_model(e.path)
+    t = np.arange(POINTS) / POINTS
+    rows = path[:-1, None] + t[:, None] * segment_vectors(path)[:, None]
+    return find_profiles(e.density, np.concatenate([rows.reshape(-1, path.shape[1]), path[-1:]]))[1]
 
 
 def contributions(e: Answer) -> pd.DataFrame:

@@ -51,7 +51,11 @@ def to_record(e: Answer) -> dict[str, Any]:
         "units": e.units,
         "sd": e.sd,
         "path": e.path.to_numpy(dtype=np.float64),
-        "along": {name: e.along[name].to_numpy() for name in ALONG},
+        "along": {
+            **{name: e.along[name].to_numpy() for name in ALONG},
+            "profile": e.along["profile"].tolist(),
+        },
+        "profiles": dict(e.profiles),
         "relax": e.relax,
         "provenance": asdict(e.provenance),
         "notes": [note.to_record() for note in e.notes],
@@ -97,7 +101,10 @@ def parse_record(text: str) -> dict[str, Any]:
 def _current(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the record of an earlier version as the current one has it."""
     if "profile" in record and "along" not in record:
-        return {**record, "along": record["profile"]}
+        record = {**record, "along": record["profile"]}
+    if "profiles" not in record:
+        none = [""] * len(record["path"])
+        record = {**record, "profiles": {}, "along": {**record["along"], "profile": none}}
     return record
 
 
@@ -141,12 +148,17 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
     whole = [features.index(name) for name in rules.integer]
     frame = frame_of_rows(path, tuple(features), whole=whole)
     unsure = not valid or provenance.classifier is not None
+    along = _along(record["along"], len(path), valid=valid, unsure=unsure)
+    profiles = {name: read_text(words) for name, words in record["profiles"].items()}
+    if set(profiles) != set(along["profile"]) - {""}:
+        raise ValueError("the profiles along the path are not those that are described")
     return {
         "status": status,
         "current": record["current"],
         "target": record["target"],
         "path": frame.rename_axis("waypoint"),
-        "along": _along(record["along"], len(path), valid=valid, unsure=unsure),
+        "along": along,
+        "profiles": profiles,
         "cost": cost,
         "relax": {name: read_number(value) for name, value in record["relax"].items()},
         "sd": sd,
@@ -176,9 +188,11 @@ def _along(record: Mapping[str, Any], waypoints: int, *, valid: bool, unsure: bo
         name: read_numbers(record[name], finite=not unsure if name == "posterior" else valid)
         for name in ALONG
     }
-    if any(column.shape != (waypoints,) for column in columns.values()):
+    profile = read_texts(record["profile"])
+    fits = all(column.shape == (waypoints,) for column in columns.values())
+    if not fits or len(profile) != waypoints:
         raise ValueError("the numbers along the path do not fit it")
     for name, most in (("percentile", 100.0), ("posterior", 1.0)):
         if ((columns[name] < 0) | (columns[name] > most * (1 + 1e-9))).any():
             raise ValueError(f"a {name} along the path is not between 0 and {most:g}")
-    return pd.DataFrame(columns).rename_axis("waypoint")
+    return pd.DataFrame({**columns, "profile": profile}).rename_axis("waypoint")

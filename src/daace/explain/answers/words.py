@@ -9,6 +9,7 @@ import pandas as pd
 from daace._formats import exact, format_number, format_sd, percent, percent_of_cases, shorten
 from daace._wording import quote
 from daace.explain.answers.answer import Answer
+from daace.explain.answers.profiles import describe_passage
 
 #: Changes that are named in each step; the others are counted.
 NAMED = 5
@@ -26,6 +27,8 @@ def describe(e: Answer, *, features: int = NAMED) -> str:
         lines += step_table(e, e.changes(step), features)
     if e.step_count > 1:
         lines += ["", "All in all:", *step_table(e, e.changes(), features)]
+    if passage := describe_passage(e):
+        lines += ["", passage]
     if e.found and e.notes:
         lines += ["", *e.notes]
     for number, other in enumerate(e.alternatives, 1):

@@ -9,6 +9,8 @@ import pandas as pd
 
 from daace._formats import format_sd, percent, percent_of_cases
 from daace.explain.answers.answer import Answer
+from daace.explain.answers.curves import profiles_along
+from daace.explain.answers.profiles import describe_passage
 from daace.explain.answers.steps import write_steps
 from daace.explain.answers.words import NAMED, advice, format_change, headline, step_name
 from daace.explain.pages.page import PAGE, STYLE, cards, picture, table
@@ -130,7 +132,26 @@ def _reasons(e: Answer) -> str:
     note = ""
     if e.density is not None and e.provenance.classifier is None:
         note = f'\n<p class="note">{meaning}</p>'
-    return f"<h2>Along the path</h2>\n{along}\n<h2>What brings it about</h2>{note}\n{bars}"
+    groups = _groups(e)
+    return f"<h2>Along the path</h2>\n{along}{groups}\n<h2>What brings it about</h2>{note}\n{bars}"
+
+
+def _groups(e: Answer) -> str:
+    """Return the profiles that the path resembles most, if the density has profiles."""
+    if not e.profiles:
+        return ""
+    meaning = (
+        "A group consists of cases of one class that are alike. Its description says how it "
+        "differs from the other cases of its class."
+    )
+    rows = []
+    for name, words in profiles_along(e).items():
+        at = [step_name(e, i) for i, here in enumerate(e.along["profile"]) if here == name]
+        rows.append((name, words, ", ".join(at) or "between steps"))
+    passage = describe_passage(e)
+    said = f"<p>{escape(passage)}</p>\n" if passage else ""
+    found = table(("most similar group", "description", "at"), rows, words=3)
+    return f'\n{said}{found}\n<p class="note">{meaning}</p>'
 
 
 def _alternatives(e: Answer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,10 @@ def draw_network(
     arcs: pd.DataFrame,
     *,
     of_class: Collection[str],
+    differs: str,
     target: str,
     title: str,
+    caption: str,
 ) -> Plot:
     """Draw a network on a circle: blue arcs are positive coefficients, orange ones negative.
 
@@ -28,8 +31,10 @@ def draw_network(
         angles: where each feature stands.
         arcs: parent, child, coefficient and sign of the arcs to draw.
         of_class: features that depend on the class.
+        differs: label of arcs whose sign is not the same everywhere.
         target: name of the class.
         title: of the picture.
+        caption: below the network.
     """
     figure = Plot(figsize=(9.2, 9.0), layout="constrained")
     axes = figure.subplots()
@@ -63,9 +68,12 @@ def draw_network(
     axes.set_xlim(-1.75, 1.75)
     axes.set_ylim(-1.75, 1.75)
     axes.set_title(title, fontsize=11, color=INK, loc="left")
+    axes.text(
+        0.5, -0.01, plain(fill(caption, 110)), transform=axes.transAxes, ha="center", va="top",
+        fontsize=9, color=INK,
+    )  # fmt: skip
     handles = [Line2D([], [], color=colors[sign], linewidth=2.5) for sign in (1, -1, 0)]
-    words = ["positive", "negative", f"sign differs by {target}"]
-    words.append(f"depends on {target}")
+    words = ["positive", "negative", differs, f"depends on {target}"]
     handles += [Line2D([], [], marker="o", linestyle="", color=INK)]
     legend(figure, handles, [plain(word) for word in words])
     return figure

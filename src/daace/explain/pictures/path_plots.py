@@ -27,6 +27,7 @@ from daace.explain.pictures.canvas import (
     plain,
     tidy,
 )
+from daace.explain.pictures.profile_strip import draw_strip, profile_stretches
 from daace.explain.pictures.terrain_plot import draw_terrain
 
 Kind = Literal["overview", "steps", "landscape", "waterfall", "along", "profile"]
@@ -184,13 +185,18 @@ def draw_waterfall(e: Answer) -> Plot:
 
 
 def draw_along(e: Answer) -> Plot:
-    """Draw plausibility and probability of the target along the path, one above the other."""
+    """Draw plausibility and probability of the target along the path, one above the other.
+
+    Below them is a strip of the most similar profiles, if the density has any.
+    """
     if e.step_count == 0:
         return _say(e)
     data = values_along(e)
     corner = data["waypoint"] % 1 == 0
-    figure = Plot(figsize=(8.6, 4.6), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
+    profiles = bool(e.profiles)
+    figure = Plot(figsize=(8.6, 5.1 if profiles else 4.6), layout="constrained")
+    ratios = [1.0, 1.0, 0.16] if profiles else [1.0, 1.0]
+    upper, lower, *strip = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
     source = e.provenance
     for axes, column in ((upper, "plausibility"), (lower, "posterior")):
         known = data[column].notna()
@@ -211,8 +217,8 @@ def draw_along(e: Answer) -> Plot:
     lower.set_ylabel(plain(f"probability of\n'{shorten(str(e.target), 24)}'"))
     lower.set_ylim(-0.04, 1.04)
     lower.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
-    lower.set_xlabel("length of the path, in standard deviations")
-    figure.align_ylabels()
+    [lower, *strip][-1].set_xlabel("length of the path, in standard deviations")
+    figure.align_ylabels([upper, lower])
     for number, length in enumerate(data["length"][corner]):
         name = {0: "start", e.step_count: "counterfactual"}.get(number, str(number))
         few = e.step_count <= 12 or number in (0, e.step_count)
@@ -226,7 +232,11 @@ def draw_along(e: Answer) -> Plot:
         Line2D([], [], color=PATH, linewidth=2),
         Line2D([], [], color=GOAL, linestyle="--", linewidth=1.4),
     ]
-    legend(figure, handles, ["the path; circles are waypoints", "asked for at the end"])
+    labels = ["the path; circles are waypoints", "asked for at the end"]
+    if profiles:
+        more, names = draw_strip(strip[0], profile_stretches(data))
+        handles, labels = [*handles, *more], [*labels, *names]
+    legend(figure, handles, labels)
     return figure
 
 

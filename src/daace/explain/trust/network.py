@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_integer
+from daace._formats import shorten
 from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 #: More arcs than these hide each other in a plot.
 MOST_ARCS = 90
+
+
+#: Arcs that the caption of a plot names.
+MOST_MIXED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +40,7 @@ class Network:
         of_class: features whose parent the class is.
         target: name of the class.
         left_out: features that are not shown.
+        profiles: whether some class has several profiles.
 
     Example:
         >>> from daace import fit, load_table
@@ -48,13 +54,18 @@ class Network:
     of_class: frozenset[str]
     target: str
     left_out: int = 0
+    profiles: bool = False
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the arcs between features."""
+        """Return the arcs between features: `arcs`, a copy."""
         return self.arcs.copy()
 
     def plot(self) -> Plot:
-        """Draw the network: blue arcs raise the child, orange ones lower it."""
+        """Draw the network: blue arcs have a positive coefficient, orange ones a negative one.
+
+        The caption names the strongest arcs whose sign is not the same everywhere, with their
+        lowest and highest coefficient.
+        """
         from daace.explain.pictures.model_plots import draw_network
 
         arcs = strong_arcs(self, most=MOST_ARCS)
@@ -67,8 +78,10 @@ class Network:
             lay_out(self),
             arcs,
             of_class=self.of_class,
+            differs=f"sign differs by {self.target}{' or profile' * self.profiles}",
             target=self.target,
             title=f"What depends on what: {', '.join(notes)}",
+            caption=describe_mixed(arcs),
         )
 
 
@@ -109,6 +122,7 @@ def read_network(
         frozenset(of_class & set(shown)),
         density.target_,
         len(density.features_) - len(shown),
+        not density.components_.single,
     )
 
 
@@ -124,6 +138,26 @@ def signed_arcs(density: LinearGaussianNetwork) -> pd.DataFrame:
     return pd.DataFrame(
         rows, columns=["parent", "child", "coefficient", "sign", "lowest", "highest"]
     )
+
+
+def describe_mixed(arcs: pd.DataFrame) -> str:
+    """Return the arcs whose sign is not the same everywhere, with the range of coefficients.
+
+    Those with the widest range come first; the others are counted.
+
+    Args:
+        arcs: see `Network.arcs`.
+    """
+    mixed = arcs[arcs["sign"] == 0]
+    if mixed.empty:
+        return ""
+    order = np.argsort((mixed["lowest"] - mixed["highest"]).to_numpy(), kind="stable")
+    named = [
+        f"{shorten(parent, 22)} → {shorten(child, 22)} ({low:.2g} to {high:.2g})"
+        for parent, child, _, _, low, high in mixed.iloc[order[:MOST_MIXED]].itertuples(index=False)
+    ]
+    rest = len(mixed) - len(named)
+    return "Sign differs: " + "; ".join([*named, f"and {rest} more"] if rest else named)
 
 
 def strongest(features: Sequence[str], arcs: pd.DataFrame, most: int) -> tuple[str, ...]:
