@@ -16,7 +16,15 @@ from daace.data.labels import label_array
 from daace.data.standardizer import Standardizer
 from daace.data.table import Table, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
-from daace.density.draws import DRAWS, DRAWS_SEED, POOLED, DrawStatistics, HeldOut, Pool
+from daace.density.draws import (
+    DRAWS,
+    DRAWS_SEED,
+    GIVEN_DRAWS,
+    POOLED,
+    DrawStatistics,
+    HeldOut,
+    Pool,
+)
 from daace.density.parameters import Parameterized
 from daace.density.privacy import check_class_sizes
 from daace.density.rows import frame_of_rows, numbers_of_rows
@@ -157,20 +165,37 @@ class ConditionalDensity(Parameterized, ABC):
             "networks, mixtures and kernel densities have."
         )
 
+    def draw_given(
+        self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
+    ) -> FloatArray | None:
+        """Return fixed-seed draws that share some features with a row.
+
+        Args:
+            fixed: positions of the shared features.
+            x: the row in model space, shape `(n,)`.
+            draws: how many.
+            label: draw from one class only.
+
+        Returns:
+            Shape `(draws, n)`; None if this density cannot say.
+        """
+        return None
+
     def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
         """Return the statistics of log p over draws that share some features with a row.
 
-        They are those of `given`, from fewer draws, with log p(x_fixed) added: in the units of
-        `log_prob`, so that a person is compared with others who cannot change the same things.
+        They are those of `given` with log p(x_fixed) added: in the units of `log_prob`, so that a
+        person is compared with others who cannot change the same things.
 
         Args:
-            fixed: positions of the features.
+            fixed: positions of the shared features.
             x: the row in model space, shape `(n,)`.
 
         Returns:
             None if this density cannot say.
         """
-        return None
+        X = self.draw_given(fixed, x, GIVEN_DRAWS)
+        return None if X is None else self.draws_.with_log_prob(self.log_prob(X))
 
     # What follows from it ---------------------------------------------------------------------
 

@@ -13,9 +13,6 @@ from daace.density.bayes import log_sum_exp
 from daace.density.draws import DRAWS_SEED, draw_classes
 from daace.density.gaussian import WhitenedGaussians
 
-#: Components with a smaller share (a millionth) have no part in the statistics of draws.
-LOG_NEGLIGIBLE = np.log(1e-6)
-
 
 @dataclass(frozen=True, eq=False)
 class ClassComponents:
@@ -96,24 +93,31 @@ class ClassComponents:
         chosen = draw_classes(logs, n, rng=rng, index=index)
         return self.gaussians.sample(chosen, rng=rng), chosen
 
-    def log_probs_given(self, fixed: IntArray, values: FloatArray, draws: int) -> FloatArray:
-        """Return log p(x_free, x_fixed) of draws of x_free given x_fixed.
+    def draw_given(
+        self, fixed: IntArray, x: FloatArray, draws: int, *, index: int | None = None
+    ) -> FloatArray:
+        """Return draws that share some features with a row, shape `(draws, n)`.
 
         The draws of all rows come from the same standard normal numbers, and components are drawn
-        systematically, so that rows which differ little get statistics that differ little.
+        systematically, so that rows which differ little get draws that differ little.
 
         Args:
-            fixed: columns of the fixed features; at least one feature is free.
-            values: their values, shape `(fixed,)`.
+            fixed: columns of the shared features; at least one feature is free.
+            x: the row, shape `(n,)`.
             draws: how many.
+            index: draw from one class only.
         """
-        everyone, total = self.given(fixed, values)
-        conditional = everyone.gaussians.take(everyone.gaussians.log_weights > LOG_NEGLIGIBLE)
-        shares = np.cumsum(np.exp(conditional.log_weights))
+        conditional = self.given(fixed, x[fixed])[0]
+        logs = conditional.gaussians.log_weights
+        if index is not None:
+            logs = np.where(self.owner == index, logs, -np.inf)
+        shares = np.cumsum(np.exp(logs - logs.max()))
         marks = (np.arange(draws) + 0.5) / draws * shares[-1]
-        chosen = np.searchsorted(shares, marks)
-        X = conditional.sample(chosen, rng=np.random.default_rng(DRAWS_SEED))
-        return log_sum_exp(conditional.log_joint_and_pullback(X)[0]) + total
+        X = np.repeat(x[None], draws, axis=0)
+        X[:, np.setdiff1d(np.arange(len(x)), fixed)] = conditional.gaussians.sample(
+            np.searchsorted(shares, marks), rng=np.random.default_rng(DRAWS_SEED)
+        )
+        return X
 
     def given(self, fixed: IntArray, values: FloatArray) -> tuple[ClassComponents, float]:
         """Return p(x_free, y | x_fixed) as components over the free features, and log p(x_fixed).

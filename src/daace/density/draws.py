@@ -16,6 +16,10 @@ from daace.exceptions import InvalidInput
 DRAWS = 10_000
 DRAWS_SEED = 20_250_615
 
+#: Draws that describe log p given some features: fewer than for a whole density, as every person
+#: needs their own.
+GIVEN_DRAWS = 1_000
+
 #: Draws of each class in which planners look for goals.
 POOLED = 4_000
 

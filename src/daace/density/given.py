@@ -14,10 +14,6 @@ from daace.density.components import ClassComponents
 from daace.density.draws import check_draw
 from daace.exceptions import InvalidInput
 
-#: Draws that describe log p given some features: fewer than for a whole density, as every person
-#: needs their own.
-GIVEN_DRAWS = 1_000
-
 
 class GivenComponents(ConditionalDensity):
     """A network or mixture over the features that are free, given those that are fixed.

@@ -12,8 +12,8 @@ from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
-from daace.density.draws import DRAWS_SEED, DrawStatistics, HeldOut, draw_classes
-from daace.density.given import GIVEN_DRAWS, read_given, take_names
+from daace.density.draws import DRAWS_SEED, HeldOut, draw_classes
+from daace.density.given import read_given, take_names
 from daace.density.soundness import FARTHEST
 from daace.density.splits import can_be_checked, sets_of_copies
 from daace.density.transaction import all_or_nothing
@@ -159,17 +159,22 @@ class KernelDensity(ConditionalDensity):
 
     def given(self, values: Mapping[str, float]) -> ConditionalDensity:
         fixed, x = read_given(self, values)
-        density = self._given(fixed, x)[0]
+        density = self._given(fixed, x)
         density._describe_draws()
         return density
 
-    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
-        density, total = self._given(fixed, x[fixed])
-        X, _ = density.sample(GIVEN_DRAWS, rng=np.random.default_rng(DRAWS_SEED))
-        return self.draws_.with_log_prob(density.log_prob(X) + total)
+    def draw_given(
+        self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
+    ) -> FloatArray | None:
+        density = self._given(fixed, x[fixed])
+        X = np.repeat(x[None], draws, axis=0)
+        free = np.setdiff1d(np.arange(len(x)), fixed)
+        rng = np.random.default_rng(DRAWS_SEED)
+        X[:, free] = density.sample(draws, rng=rng, label=label)[0]
+        return X
 
-    def _given(self, fixed: IntArray, values: FloatArray) -> tuple[KernelDensity, float]:
-        """Return the density of the other features, and log p(x_fixed).
+    def _given(self, fixed: IntArray, values: FloatArray) -> KernelDensity:
+        """Return the density of the other features.
 
         A kernel on row r is a product over the features, so the fixed ones only weight it:
         `p(x_free, y=k | x_fixed)` is proportional to the sum over r of
@@ -188,7 +193,7 @@ class KernelDensity(ConditionalDensity):
         density = KernelDensity(bandwidth=h, max_rows_per_class=self.max_rows_per_class)
         density._keep(rows, masses - everyone, h, shares)
         take_names(density, self, free)
-        return density, everyone
+        return density
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""

@@ -16,9 +16,9 @@ from daace._wording import quote
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.components import ClassComponents
-from daace.density.draws import DrawStatistics, HeldOut, check_draw
+from daace.density.draws import HeldOut, check_draw
 from daace.density.gaussian import WhitenedGaussians
-from daace.density.given import GIVEN_DRAWS, GivenComponents, read_given
+from daace.density.given import GivenComponents, read_given
 from daace.density.network.arc_rules import Arcs, check_counts, first_graph, read_arcs
 from daace.density.network.expectation import MonomialRows
 from daace.density.network.families import (
@@ -263,9 +263,11 @@ class LinearGaussianNetwork(ConditionalDensity):
         free = np.setdiff1d(np.arange(len(self.features_)), fixed)
         return GivenComponents(self, free, self.components_.given(fixed, x)[0])
 
-    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
-        logs = self.components_.log_probs_given(fixed, x[fixed], GIVEN_DRAWS)
-        return self.draws_.with_log_prob(logs)
+    def draw_given(
+        self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
+    ) -> FloatArray | None:
+        index = None if label is None else self.class_index(label)
+        return self.components_.draw_given(fixed, x, draws, index=index)
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {

@@ -13,9 +13,9 @@ from daace.data.labels import label_array
 from daace.data.standardizer import Standardizer
 from daace.density.base import ConditionalDensity
 from daace.density.components import ClassComponents
-from daace.density.draws import DrawStatistics, check_draw
+from daace.density.draws import check_draw
 from daace.density.gaussian import WhitenedGaussians
-from daace.density.given import GIVEN_DRAWS, GivenComponents, read_given
+from daace.density.given import GivenComponents, read_given
 from daace.exceptions import InvalidInput
 
 
@@ -128,9 +128,11 @@ class GaussianMixture(ConditionalDensity):
         free = np.setdiff1d(np.arange(len(self.features_)), fixed)
         return GivenComponents(self, free, self.components_.given(fixed, x)[0])
 
-    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
-        logs = self.components_.log_probs_given(fixed, x[fixed], GIVEN_DRAWS)
-        return self.draws_.with_log_prob(logs)
+    def draw_given(
+        self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
+    ) -> FloatArray | None:
+        index = None if label is None else self.class_index(label)
+        return self.components_.draw_given(fixed, x, draws, index=index)
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {"weights": self.weights, "means": self.means, "covariances": self.covariances}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.density.draws import GIVEN_DRAWS
 from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, best_slacks
@@ -15,6 +16,9 @@ from daace.planners.seeding.climbing import INSIDE, climb, climb_to_goal
 #: Goal points per query: cost is at least length, so the nearest are the best candidates. More are
 #: used where there may be barriers, as a farther one may have a cheaper path.
 NEAREST, NEAREST_BEHIND_BARRIERS = 100, 200
+
+#: With fewer goal points than this, draws that have what is fixed are looked at too.
+ENOUGH = 10
 
 #: Draws from which to climb to a goal that none of them meets.
 CLIMBS = 4
@@ -69,6 +73,10 @@ def find_goal_points(
         # The rules cut into the goal: evaluate the clipped draws themselves.
         slack[~untouched] = problem.region.slack(X[~untouched])
         good = (slack > 0).all(axis=1)
+    if good.sum() < ENOUGH:
+        alike = _draws_alike(problem)
+        X, slack = np.concatenate([X, alike]), np.concatenate([slack, problem.region.slack(alike)])
+        good = (slack > 0).all(axis=1)
     offsets = (X - problem.x) * feasible.weights
     distance = np.einsum("rn,rn->r", offsets, offsets)
     inside = np.flatnonzero(good)
@@ -91,9 +99,24 @@ def find_goal_points(
     return GoalPoints(climbed.inside, X[nearly], reachable)
 
 
+def _draws_alike(problem: Problem) -> FloatArray:
+    """Return draws of the target class that have what is fixed, where the density can give them.
+
+    Other draws, moved to the fixed values, are implausible where features are correlated.
+    """
+    feasible, density = problem.feasible, problem.landscape.density
+    fixed = np.flatnonzero(feasible.lower == feasible.upper)
+    alike = None
+    if 0 < len(fixed) < len(problem.x):
+        target = problem.goal.target
+        alike = density.draw_given(fixed, problem.x, GIVEN_DRAWS, label=target)
+    return problem.x[None][:0] if alike is None else feasible.nearest(alike)
+
+
 def can_be_met(problem: Problem) -> bool:
     """Whether a draw of the target class meets the goal, or a point that is climbed to from one."""
     X = problem.feasible.nearest(problem.landscape.density.pool(problem.goal.target).X)
+    X = np.concatenate([X, _draws_alike(problem)])
     shortfall = np.maximum(-problem.region.slack(X), 0.0).sum(axis=1)
     if (shortfall == 0).any() or not problem.region.differentiable:
         return bool((shortfall == 0).any())
