@@ -118,7 +118,7 @@ class GaussianMixture(ConditionalDensity):
         check_draw(n, rng)
         weights = self.weights
         if label is not None:
-            wanted = self.classes_[self.class_index(label)]
+            wanted = self.classes_.item(self.class_index(label))
             weights = np.where(self.labels == wanted, weights, 0.0)
         chosen = rng.choice(len(weights), size=n, p=weights / weights.sum())
         return self.components_.gaussians.sample(self._rank[chosen], rng=rng), self.labels[chosen]
