@@ -88,7 +88,7 @@ def likelihood(task: Task) -> dict[str, object]:
         "bic_behind": behind,
         "network_seconds": single_seconds,
         "seconds": seconds,
-        "flow_seconds": _flow_seconds(task, train),
+        "flow_seconds": _flow_seconds(task, train) if task.table in WITH_FLOWS else np.nan,
     }
 
 

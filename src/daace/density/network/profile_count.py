@@ -21,8 +21,9 @@ LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 FOLDS, MANY_ROWS = 5, 2_000
 
 #: A number of profiles is good enough if the best is not better by more than this, in nats per
-#: row, or by more than its standard error.
-NEARLY = 0.05
+#: row, or by more than its standard error. One profile is kept until the best is better by this
+#: many standard errors: of several numbers, one is often better by chance on some dozen rows.
+NEARLY, DOUBT = 0.05, 2.0
 
 
 class Trial(NamedTuple):
@@ -45,7 +46,7 @@ def choose_profiles(
     """Return the number of profiles of a class, and what was tried.
 
     The number is the smallest whose held-out log-likelihood is below the best by no more than the
-    standard error of the difference, or by no more than `NEARLY`.
+    standard error of the difference (one profile: `DOUBT` of them), or by no more than `NEARLY`.
 
     Args:
         X: rows of the class in model space, in an order that does not depend on the table's.
@@ -75,7 +76,8 @@ def choose_profiles(
     for trial, theirs in zip(trials, judged, strict=True):
         behind = judged[best] - theirs
         error = float(behind.std()) / np.sqrt(len(behind))
-        if behind.mean() <= max(error, NEARLY):
+        errors = DOUBT if trial.profiles == 1 else 1.0
+        if behind.mean() <= max(errors * error, NEARLY):
             return trial.profiles, trials
     return 1, trials
 
