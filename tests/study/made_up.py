@@ -38,6 +38,10 @@ def records(costs: dict[str, float], *, noise: float, tables: int = 24) -> list[
     return made
 
 
-def made_up(costs: dict[str, float], *, noise: float = 0.01) -> StudyResults:
+def made_up(
+    costs: dict[str, float], *, noise: float = 0.01, beside: tuple[str, ...] = ()
+) -> StudyResults:
     plan = {"study": "made up", "compared": list(NAMES), "families": {}, "scale": "nll"}
+    if beside:
+        plan["beside"] = list(beside)
     return StudyResults(plan, tuple(records(costs, noise=noise)), PAPER.reference)

@@ -48,6 +48,46 @@ def test_the_page_stands_alone(page: Path, whole: Path) -> None:
 
 
 @pytest.fixture
+def eighth() -> StudyResults:
+    """The paper's seven, and an eighth that is shown beside them."""
+    costs = dict(zip(NAMES, (1, 2, 3, 4, 5, 6, 7), strict=True))
+    return made_up({**costs, "eighth": 0.5}, noise=0.0, beside=("eighth",))
+
+
+def test_what_is_shown_beside_changes_no_rank_and_no_claim(eighth: StudyResults) -> None:
+    seven = made_up(dict(zip(NAMES, (1, 2, 3, 4, 5, 6, 7), strict=True)), noise=0.0)
+    assert len(eighth.problems) == len(seven.problems) * 8 / 7
+    assert check_claims(eighth) == check_claims(seven)
+    ours, usual = ({name: f for name, _, f in draw_figures(r)} for r in (eighth, seven))
+    assert ours.keys() == usual.keys()
+    assert [name for name in ours if ours[name].to_svg() != usual[name].to_svg()] == ["found"]
+    labels = [label.get_text() for label in ours["found"].axes[0].get_yticklabels()]
+    assert labels == [*NAMES, "eighth"]
+
+
+def test_what_is_shown_beside_has_a_section_of_its_own(
+    eighth: StudyResults, tmp_path: Path, no_pictures: None
+) -> None:
+    half = [  # on half of the problems the end of DAACE is not valid
+        r | {"valid": r["algorithm"] != "DAACE" or r["penalty"] == 1.0} for r in eighth.records
+    ]
+    StudyResults(eighth.plan, tuple(half)).write_compact(tmp_path / "a.gz")
+    text = write_report(tmp_path / "a.gz", tmp_path, client=PAPER).read_text(encoding="utf-8")
+    line = "<td>eighth against DAACE</td><td>96</td><td>100.0%</td><td>0.25</td><td>48</td>"
+    assert line in text
+    assert "eighth: given the same problems" in text
+    by_table = text[text.index("One vote per table") :]
+    assert "DAACE against BayesACE" in by_table
+    assert "eighth" not in by_table
+
+
+def test_a_page_without_it_has_no_such_section(tmp_path: Path, no_pictures: None) -> None:
+    made_up(dict(zip(NAMES, range(1, 8), strict=True))).write_compact(tmp_path / "a.gz")
+    text = write_report(tmp_path / "a.gz", tmp_path, client=PAPER).read_text(encoding="utf-8")
+    assert "Shown beside" not in text
+
+
+@pytest.fixture
 def own() -> StudyResults:
     """A study of one's own, with other algorithms than the paper's."""
     study = made_up({"DAACE": 1.0, "FACE-DE": 2.0})

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from daace import GaussianMixture, LinearGaussianNetwork, Standardizer, Table
+from daace import GaussianMixture, KernelDensity, LinearGaussianNetwork, Standardizer, Table
+from daace.density.segments import in_one_pass
 from daace.study.rescaled_density import RescaledDensity
 
 
@@ -38,6 +39,29 @@ def test_it_follows_the_laws_of_a_density(
         change = density.log_joint(X + step) - density.log_joint(X - step)
         assert gradient[:, j] == pytest.approx((W * change).sum(axis=1) / 2e-5, rel=1e-4, abs=1e-6)
     assert np.array_equal(density.log_joint(X), density.log_joint_and_pullback(X)[0])
+
+
+def test_it_follows_paths_as_its_inner_density_does(
+    cancer: Table, rng: np.random.Generator
+) -> None:
+    table = cancer.select(cancer.features[:3])
+    for network in (LinearGaussianNetwork(profiles=3), KernelDensity(bandwidth=0.5)):
+        own = network.fit(table).standardizer_
+        other = Standardizer(own.mean - own.scale, own.scale * np.array([0.5, 1.0, 2.0]))
+        density = RescaledDensity(network, other)
+        paths, nodes = rng.normal(size=(4, 3, 3)), np.array([0.2, 0.7])
+        W, V = rng.normal(size=(4, 2, 2, 2)), rng.normal(size=(4, 2, 2))
+        joint, there, pullback = density.log_joint_to_end(paths, nodes, 2)
+        points = (density.log_joint_and_pullback, paths, nodes)
+        expected, ends, expected_pullback = in_one_pass(*points, 2)
+        along, along_pullback = density.log_joint_along(paths, nodes)
+        assert joint == pytest.approx(expected, abs=1e-9)
+        assert along == pytest.approx(expected, abs=1e-9)
+        assert there == pytest.approx(ends, abs=1e-9)
+        gradients = expected_pullback(W, V)
+        for ours, theirs in zip(pullback(W, V), gradients, strict=True):
+            assert ours == pytest.approx(theirs, abs=1e-7)
+        assert along_pullback(W) == pytest.approx(gradients[0], abs=1e-7)
 
 
 def test_its_draws_are_described(pair: tuple[LinearGaussianNetwork, RescaledDensity]) -> None:

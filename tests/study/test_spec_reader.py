@@ -9,6 +9,7 @@ from daace.exceptions import InvalidInput
 from daace.study.spec import StudySpec
 from daace.study.spec_reader import parse_spec, read_spec
 from daace.study.toml_file import TomlFile
+from daace.study.trials import TableKeys
 
 from .conftest import TINY
 
@@ -59,6 +60,7 @@ def test_a_study_cannot_be_changed(tiny: StudySpec) -> None:
         ('rows = "target"', "each_vertex = true", "'each_vertex' must go with a list 'vertices'"),
         ('rows = "target"', "only = { penalties = [2] }", "'penalties' must be among [1.0, 5.0]"),
         ('rows = "target"', "only = { penalty = [1] }", "Did you mean 'penalties'?"),
+        ('rows = "target"', "beside = 1.5", "'beside' must be true or false, and without 'only'."),
     ],
 )  # fmt: skip
 def test_every_mistake_has_its_line(old: str, new: str, sentence: str) -> None:
@@ -105,6 +107,22 @@ def test_each_vertex_becomes_an_algorithm() -> None:
     assert "BayesACE v=0" not in spec.compared
 
 
+def test_an_algorithm_beside_has_every_problem() -> None:
+    asked = 'density = "clgn"\nvertices = [0, 1]'
+    spec = parse_spec(TomlFile.parse(TINY.replace(asked, f"{asked}\nbeside = true")))
+    assert spec.compared == ("FACE GT", "FACE-eps", "Wachter")
+    assert spec.beside == ("BayesACE",)
+    keys = TableKeys(spec, spec.tables[0], "")
+    usual = TableKeys(parse_spec(TomlFile.parse(TINY)), spec.tables[0], "")
+    assert [t.key for t in keys.trials()] == [t.key for t in usual.trials()]
+    with pytest.raises(InvalidInput, match="'beside' must be true or false, and without 'only'"):
+        parse_spec(
+            TomlFile.parse(
+                TINY.replace(asked, f"{asked}\nbeside = true\nonly = {{ instances = 1 }}")
+            )
+        )
+
+
 @pytest.mark.parametrize("file", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_studies_of_the_project_are_in_order(file: Path) -> None:
     pytest.importorskip("torch")
@@ -122,3 +140,5 @@ def test_the_papers_study_is_the_papers() -> None:
     assert spec.compared == (
         "DAACE GT", "DAACE", "BayesACE", "FACE GT", "FACE-DE", "FACE-eps", "Wachter",
     )  # fmt: skip
+    assert spec.beside == ("BayesACE (profiles)",)
+    assert spec.algorithm("BayesACE (profiles)").settings == spec.algorithm("BayesACE").settings

@@ -149,10 +149,11 @@ def _gains(results: StudyResults) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _found_rates(results: StudyResults) -> pd.DataFrame:
+    names = [*results.compared, *results.beside]
     frame = results.problems
-    frame = frame[frame["algorithm"].isin(results.compared)]
+    frame = frame[frame["algorithm"].isin(names)]
     rates = frame.assign(found=frame["found"].astype(float)).pivot_table(
         index="algorithm", columns=SETTING, values="found"
     )
     rates.columns = pd.Index(["\n".join(f"{value:g}" for value in c) for c in rates.columns])
-    return rates.reindex(results.compared)
+    return rates.reindex(names)

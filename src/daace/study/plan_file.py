@@ -32,6 +32,7 @@ def write_plan(
     plan: dict[str, Any] = {
         "study": spec.name,
         "compared": spec.compared,
+        "beside": spec.beside,
         "families": {a.name: [a.family, a.vertices] for a in spec.algorithms if a.family},
         "instances": spec.instances,
         "scale": spec.scale,

@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from daace._files import write_atomically
 from daace._progress import Bar
@@ -18,7 +19,7 @@ from daace.study.contest import compare_by_table
 from daace.study.corrections import adjust_pairwise
 from daace.study.evaluation import PIECES
 from daace.study.figure_list import draw_figures, measures_of
-from daace.study.results import ALREADY_THERE, StudyResults, read_results
+from daace.study.results import ALREADY_THERE, PROBLEM, StudyResults, read_results
 
 #: Measures that are compared with one vote per table.
 BY_TABLE = ("cost_nll", "cost_relative", "l2", "path_sparsity", "seconds_with_graph")
@@ -62,6 +63,7 @@ def write_report(
         _summary(results, client.facts),
         *client.write_sections(results),
         _rates(results),
+        *_beside(results),
         _pictures(pictures),
         _by_table(results),
         _failures(results),
@@ -103,7 +105,8 @@ def _summary(results: StudyResults, facts: Sequence[TableFact]) -> str:
 def _rates(results: StudyResults) -> str:
     rows = []
     groups = {str(name): mine for name, mine in results.problems.groupby("algorithm")}
-    for name in [*results.compared, *sorted(set(groups) - set(results.compared))]:
+    first = [*results.compared, *results.beside]
+    for name in [*first, *sorted(set(groups) - set(first))]:
         mine = groups[name]
         found = mine[mine["found"].astype(bool)]
         negative = int((found["cost_nll"].astype(float) < 0).sum())
@@ -131,6 +134,44 @@ def _rates(results: StudyResults) -> str:
         "Not found counts as the worst rank, and is never averaged."
     )
     return f'<h2>Found, valid, fast</h2><p class="note">{note}</p>{table(head, rows)}'
+
+
+def _beside(results: StudyResults) -> list[str]:
+    """Compare the algorithms that are not ranked, if there are any, with those that are."""
+    if not results.beside:
+        return []
+    frame = results.problems.set_index(PROBLEM)
+    frame = frame[frame["found"].astype(bool)].astype({"cost_nll": float, "valid": bool})
+    answers = {str(name): mine for name, mine in frame.groupby("algorithm")}
+    rows = [
+        (
+            f"{name} against {other}",
+            *_lower(both),
+            *_lower(both[both["valid"] & both["valid_other"]]),
+        )
+        for name in results.beside
+        for other in results.compared
+        if name in answers and other in answers
+        for both in [answers[name].join(answers[other].add_suffix("_other"), how="inner")]
+    ]
+    head = (
+        "pair", "both found", "first cheaper", "median ratio of costs",
+        "both valid", "first cheaper", "median ratio of costs",
+    )  # fmt: skip
+    note = (
+        f"{', '.join(results.beside)}: given the same problems, but no part of the ranks, the "
+        "standardised values and the tests of this page. Costs are those under the truth; ratios "
+        "are taken where both are positive. Valid: the end meets the goal under the truth."
+    )
+    return [f'<h2>Shown beside</h2><p class="note">{escape(note)}</p>{table(head, rows)}']
+
+
+def _lower(both: pd.DataFrame) -> tuple[str, str, str]:
+    """Return how many problems two algorithms share, and how often the first is cheaper."""
+    ours, theirs = both["cost_nll"], both["cost_nll_other"]
+    ratio = (ours / theirs)[(ours > 0) & (theirs > 0)]
+    cheaper = f"{(ours < theirs).mean():.1%}" if len(both) else ""
+    return f"{len(both)}", cheaper, f"{ratio.median():.2f}" if len(ratio) else ""
 
 
 def _pictures(pictures: dict[str, tuple[str, bytes]]) -> str:

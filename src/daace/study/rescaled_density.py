@@ -9,6 +9,7 @@ import numpy as np
 from daace._typing import FloatArray, Labels, Pullback
 from daace.data.standardizer import Standardizer
 from daace.density.base import ConditionalDensity
+from daace.density.segments import ToEnd
 
 
 class RescaledDensity(ConditionalDensity):
@@ -63,6 +64,22 @@ class RescaledDensity(ConditionalDensity):
             return inner_pullback(W) * self.factor
 
         return joint + self.log_volume, pullback
+
+    def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
+        rescaled = paths * self.factor + self.shift
+        joint, inner_pullback = self.inner.log_joint_along(rescaled, nodes)
+        return joint + self.log_volume, lambda W: inner_pullback(W) * self.factor
+
+    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
+        """Return log p(x, y) along many paths and at their ends, by the inner density's method."""
+        rescaled = paths * self.factor + self.shift
+        joint, there, inner_pullback = self.inner.log_joint_to_end(rescaled, nodes, looks)
+
+        def pullback(W: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+            along, at_end = inner_pullback(W, V)
+            return along * self.factor, at_end * self.factor
+
+        return joint + self.log_volume, there + self.log_volume, pullback
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None

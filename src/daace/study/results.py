@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -54,7 +54,8 @@ class StudyResults:
     """Records of one study.
 
     Attributes:
-        plan: name of the study, algorithms that are compared, families of those with each vertex.
+        plan: name of the study, algorithms that are compared, those that are shown beside, families
+            of those with each vertex.
         records: of problems and densities, those of the plan only.
         reference: algorithm that the others are measured against, if there is one.
     """
@@ -84,9 +85,17 @@ class StudyResults:
 
     @cached_property
     def compared(self) -> list[str]:
-        """The algorithms that were given every problem, in the order of the study."""
+        """The algorithms that are compared with each other, in the order of the study."""
+        return self._with_records(self.plan["compared"])
+
+    @cached_property
+    def beside(self) -> list[str]:
+        """The algorithms that are shown beside those, in the order of the study."""
+        return self._with_records(self.plan.get("beside", ()))  # older records have none
+
+    def _with_records(self, names: Sequence[str]) -> list[str]:
         there = set(self.problems["algorithm"])
-        return [name for name in self.plan["compared"] if name in there]
+        return [name for name in names if name in there]
 
     def scores(self, measure: str, where: pd.Series | None = None) -> pd.DataFrame:
         """Return a measure with one row per problem and one column per compared algorithm.

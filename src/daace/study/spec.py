@@ -111,6 +111,8 @@ class AlgorithmSpec:
         settings: of the planner.
         only: the problems that it is given; an algorithm with a subset is not compared with the
             others.
+        beside: it is given every problem and shown beside the others, but takes no part in their
+            ranks, standardisation and tests.
         family: name of the algorithm in the file, if `each_vertex` made several of it.
         vertices: of an algorithm that `each_vertex` made.
         folder: of the study, where Python also looks for the planner.
@@ -122,6 +124,7 @@ class AlgorithmSpec:
     rows: str = "all"
     settings: Settings = ()
     only: Subset | None = None
+    beside: bool = False
     family: str = ""
     vertices: int | None = None
     folder: str = ""
@@ -170,7 +173,7 @@ class StudySpec:
         tables: which tables.
         truth: how the truth of a named table is learned.
         densities: learned from the resampled rows.
-        algorithms: what is compared.
+        algorithms: what is compared, and what is shown beside.
     """
 
     name: str
@@ -206,8 +209,13 @@ class StudySpec:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The algorithms that are given every problem."""
-        return tuple(a.name for a in self.algorithms if a.only is None)
+        """The algorithms that are given every problem and compared with each other."""
+        return tuple(a.name for a in self.algorithms if a.only is None and not a.beside)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The algorithms that are given every problem and shown beside those."""
+        return tuple(a.name for a in self.algorithms if a.beside)
 
 
 def takes_rows(planner: Any) -> bool:

@@ -137,10 +137,21 @@ def _algorithm(name: str, section: Section, spec: StudySpec) -> list[AlgorithmSp
     each = section.take("each_vertex", False)
     if each not in (True, False):
         section.refuse("each_vertex", f"'each_vertex' must be true or false. Got {each!r}.")
+    beside = section.take("beside", False)
+    if beside not in (True, False) or (beside and only is not None):
+        section.refuse(
+            "beside", f"'beside' must be true or false, and without 'only'. Got {beside!r}."
+        )
     path = PLANNERS.get(planner, planner)
     folder = "" if planner in PLANNERS else str(Path(section.source.name).resolve().parent)
     one = AlgorithmSpec(
-        name=name, planner=path, density=density, rows=rows, only=only, folder=folder
+        name=name,
+        planner=path,
+        density=density,
+        rows=rows,
+        only=only,
+        beside=beside,
+        folder=folder,
     )
     with section.source.blaming((*section.place, "planner")):
         maker: Any = one.planner_class()

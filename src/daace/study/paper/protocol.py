@@ -103,6 +103,8 @@ def other_rows(rows: Mapping[str, int]) -> list[str]:
 
 def _of_algorithm(algorithm: AlgorithmSpec) -> list[str]:
     settings, name = dict(algorithm.settings), algorithm.family or algorithm.name
+    if algorithm.beside:
+        return [f"{name} is not in the paper: it is shown beside its algorithms and not ranked."]
     if algorithm.planner == PLANNERS["NSGA2"]:
         usual = NSGA2()
         return [
