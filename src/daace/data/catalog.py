@@ -67,7 +67,7 @@ def load_table(name: str | int) -> Table:
     if folder and Path(name).name == name:  # a name, not a way out of the folder
         path = Path(folder) / "benchmark" / f"{name}.parquet"
         if path.exists():
-            return Table.from_frame(read_frame(path), target="class", name=name)
+            return Table.from_frame(read_frame(path), target="class", name=name, kinds="number")
     if number is None:
         raise InvalidInput(
             argument="name",

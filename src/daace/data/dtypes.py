@@ -55,7 +55,7 @@ def cells(levels: Sequence[Level | None], dtype: str, *, categories: Any = None)
         array = np.empty(len(levels), dtype=object)
         array[:] = list(levels)
         return array
-    kind = pd.api.types.pandas_dtype(dtype)
+    kind: Any = pd.api.types.pandas_dtype(dtype)
     if isinstance(kind, np.dtype):
         return np.array([np.nan if level is None else level for level in levels], dtype=kind)
     return pd.array(list(levels), dtype=kind)

@@ -361,6 +361,7 @@ class ConditionalDensity(ABC):
     def _learn_names(self, table: Table) -> tuple[FloatArray, IntArray]:
         """Keep names and standardisation of a table; return its rows and class indices."""
         check_table(table)
+        _check_numbers(table)
         check_class_sizes(table, self.fewest_rows)
         standardizer = Standardizer.fit(table.X, features=table.features)
         self.classes_ = table.classes
@@ -394,3 +395,18 @@ class ConditionalDensity(ABC):
                 got=str(rows.shape),
             )
         return rows
+
+
+def _check_numbers(table: Table) -> None:
+    """Raise `InvalidInput` for a table with codes: categories, ordered features or atoms."""
+    coded = [feature.name for feature in table.encoding.features if feature.codes]
+    if coded:
+        raise InvalidInput(
+            argument="table",
+            expected="have numbers only, without gaps or values that many rows share",
+            got=f"{quote(coded)}, see table.kinds",
+            remedy=(
+                "pass kinds='number' to daace.Table.from_frame if all columns are numbers, and "
+                "drop the others"
+            ),
+        )
