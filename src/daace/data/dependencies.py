@@ -81,7 +81,7 @@ def find_derived(
 
     Args:
         columns: all columns but the class, with their kinds.
-        keep: columns that the user gave a kind or an order, which are never derived.
+        keep: columns that the user gave a kind, which are never derived.
     """
     if not columns or len(columns[0].series) < FEWEST_ROWS_IN_ALL:
         return {}, list(columns)

@@ -174,7 +174,8 @@ class Encoding:
             parts[derived.name] = derived.of(self.features[j], X[:, j], codes.get(j, none))
         order = [name for name in self.columns if name in parts] or list(parts)
         index = pd.RangeIndex(len(X))
-        return pd.DataFrame({name: parts[name] for name in order}, index=index, copy=False)
+        held = {name: _as_held(parts[name], index) for name in order}
+        return pd.DataFrame(held, index=index, copy=False)
 
     def select(self, names: Sequence[str]) -> tuple[Encoding, list[int]]:
         """Return the encoding of some features, and the columns of the array that it needs.
@@ -245,6 +246,13 @@ class Encoding:
         if columns and not set(known) - set(reasons) <= set(columns):
             raise ValueError("'columns' do not have every feature")
         return cls(features, computed, reasons, tuple(columns))
+
+
+def _as_held(values: Any, index: pd.Index) -> Any:
+    """Return values so that a frame keeps their dtype: it would make text of objects."""
+    if pd.api.types.is_object_dtype(values.dtype):
+        return pd.Series(values, index=index, dtype=object)
+    return values
 
 
 def _restore(values: Any, pooled: Any, like: pd.Series) -> Any:

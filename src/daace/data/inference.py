@@ -229,7 +229,7 @@ def _number_feature(column: Column, shared: dict[str, Any]) -> Feature | str:
     return Feature(
         **{**shared, "dtype": shared["dtype"] if exact else "float64"},
         atoms=(*find_atoms(known), *([math.nan] if gaps.any() else [])),
-        fill=(math.floor(middle) if column.kind == "whole" else middle) if gaps.any() else 0.0,
+        fill=(float(np.floor(middle)) if column.kind == "whole" else middle) if gaps.any() else 0.0,
         lower=lower,
         upper=upper,
     )

@@ -137,7 +137,7 @@ class Feature:
         """Return what JSON can hold; what has its default value is left out."""
         record: dict[str, Any] = {"name": self.name, "kind": self.kind, "dtype": self.dtype}
         for key in ("pooled", "gaps", "fill", "lower", "upper", "unit", "perhaps_immutable"):
-            if getattr(self, key) not in (None, 0, ""):
+            if getattr(self, key) != type(self).__dataclass_fields__[key].default:
                 record[key] = getattr(self, key)
         if self.levels:
             record["levels"] = list(self.levels)

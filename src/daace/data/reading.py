@@ -89,12 +89,14 @@ def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
         codes = column.cat.codes.to_numpy()
         used, places = np.unique(codes, return_inverse=True)
         categories = column.cat.categories
-        gap = len(used) > 0 and used[0] < 0
+        gap = int(len(used) > 0 and used[0] < 0)
         return places - gap, [plain_level(categories[code]) for code in used[gap:]]
     if len(column) == 1:
         value = column.iloc[0]
         gap = bool(pd.api.types.is_scalar(value) and pd.isna(value))
         return np.array([-1 if gap else 0]), [] if gap else [plain_level(value)]
+    if pd.api.types.is_object_dtype(column.dtype):  # what is no level may not be hashable
+        column = column.map(lambda cell: cell if pd.api.types.is_hashable(cell) else str(cell))
     places, values = pd.factorize(column)
     return places, [plain_level(value) for value in values]
 

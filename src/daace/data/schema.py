@@ -58,7 +58,7 @@ def infer_encoding(
     reasons = dict(left_out)
     sources: dict[str, str] = {}
     if derive:
-        sources, read = find_derived(read, keep={*kinds, *order})
+        sources, read = find_derived(read, keep=set(kinds))
     by_name = {column.name: column for column in read}
     features: dict[str, Feature] = {}
     derived: list[Derived] = []
