@@ -11,7 +11,7 @@ from daace._typing import BoolArray, FloatArray
 from daace._warnings import warn_user
 from daace._wording import quote
 from daace.data.names import words_of
-from daace.data.screening import DATE
+from daace.data.screening import DATE, MOSTLY
 
 SAME, EMPTY = "The values do not vary.", "There are no values."
 
@@ -121,7 +121,10 @@ def likely_ids(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _why_id(name: str, column: pd.Series) -> str:
-    if pd.api.types.is_bool_dtype(column.dtype) or column.isna().any() or not column.is_unique:
+    if pd.api.types.is_bool_dtype(column.dtype) or column.isna().any():
+        return ""
+    objects = pd.api.types.is_object_dtype(column.dtype)
+    if (objects and pd.api.types.infer_dtype(column) != "string") or not column.is_unique:
         return ""
     words = words_of(name)
     if pd.api.types.is_float_dtype(column.dtype):  # integers that once had gaps
@@ -135,9 +138,11 @@ def _why_id(name: str, column: pd.Series) -> str:
         return ""
     if pd.api.types.infer_dtype(column) != "string":
         return ""
-    # Numbers and dates kept as text are refused with a remedy by `screen`.
-    plain = pd.to_numeric(column.astype(str).str.replace(",", ""), errors="coerce")
-    if plain.notna().all() or column.astype(str).str.fullmatch(DATE).all():
+    # Numbers and dates kept as text, and text among numbers, are refused by `screen`.
+    plain = pd.to_numeric(column.astype(str).str.replace(",", ""), errors="coerce").notna()
+    if plain.all() or column.astype(str).str.fullmatch(DATE).all():
+        return ""
+    if plain.mean() >= MOSTLY and not _says_id(words):
         return ""
     return "text without repetitions"
 
