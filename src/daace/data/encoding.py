@@ -85,6 +85,13 @@ class Encoding:
         return len(self.features) + len(self.atom_columns)
 
     @cached_property
+    def plain(self) -> bool:
+        """Whether the array is the frame: float64 numbers without atoms, and nothing derived."""
+        return not (self.derived or self.code_sizes) and all(
+            feature.kind == "number" and feature.dtype == "float64" for feature in self.features
+        )
+
+    @cached_property
     def atom_columns(self) -> dict[int, int]:
         """The column of the atoms' code for each feature that has atoms, by feature index."""
         having = [j for j, feature in enumerate(self.features) if feature.atoms]
@@ -130,7 +137,7 @@ class Encoding:
             raise InvalidInput(
                 argument="The row", expected=f"have every feature. Missing: {quote(missing)}"
             )
-        X = np.zeros((len(frame), self.width))
+        X = np.zeros((len(frame), self.width), order="F")  # written and read by column
         for j, feature in enumerate(self.features):
             column = frame[feature.name]
             if feature.coded:
@@ -157,6 +164,8 @@ class Encoding:
         Returns:
             A frame with a new index. Without `like` pooled levels are 'other'.
         """
+        if self.plain:
+            return pd.DataFrame(X.copy(), columns=list(self.names))
         parts: dict[str, Any] = {}
         codes = self._codes(X)
         for j, feature in enumerate(self.features):
@@ -175,7 +184,7 @@ class Encoding:
         order = [name for name in self.columns if name in parts] or list(parts)
         index = pd.RangeIndex(len(X))
         held = {name: _as_held(parts[name], index) for name in order}
-        return pd.DataFrame(held, index=index, copy=False)
+        return pd.DataFrame(held, index=index)
 
     def select(self, names: Sequence[str]) -> tuple[Encoding, list[int]]:
         """Return the encoding of some features, and the columns of the array that it needs.

@@ -30,7 +30,7 @@ MOST_KEPT = 100
 #: A value is an atom at this share of the rows; or at the smaller one, if these are also twice as
 #: many rows as at the nearest other value. Measured on 23 tables: the six bills of credit_default
 #: are 0 in 7% to 13% of the rows, 60 times as often as the nearest amount; a tenth alone would
-#: split them.
+#: split them. In small tables an atom has at least `FEWEST_ROWS` rows.
 ATOM_SHARE, SPIKE_SHARE, SPIKE = 0.1, 0.05, 2.0
 
 RARE = f"Fewer than two of its levels have {FEWEST_ROWS} rows."
@@ -93,6 +93,10 @@ def check_kinds(kinds: Any, order: Any, names: Sequence[str]) -> None:
 def infer_kind(series: pd.Series) -> Kind:
     """Return the kind of a column: by its dtype, and numbers by their values.
 
+    Floats count as integers if there are 20 of them or more, and all are whole: gaps turn
+    integers into floats. Decimals that repeat 20 times on average are ordered, such as ratings by
+    half stars.
+
     Args:
         series: text, truth values, categories or numbers, perhaps with gaps.
 
@@ -107,10 +111,11 @@ def infer_kind(series: pd.Series) -> Kind:
     values = numbers_of(series)
     values = values[~np.isnan(values)]
     distinct = len(np.unique(values))
-    if is_whole(values):
+    enough = not pd.api.types.is_float_dtype(series.dtype) or len(values) >= FEW_VALUES
+    if is_whole(values) and enough:
         return "ordered" if distinct < FEW_VALUES else "whole"
-    shared = distinct < FEW_VALUES and len(values) >= FEWEST_ROWS * distinct
-    return "ordered" if shared else "number"  # ratings by half stars
+    repeated = distinct < FEW_VALUES and len(values) >= FEW_VALUES * distinct
+    return "ordered" if repeated else "number"
 
 
 def infer_feature(column: Column, *, unit: str = "") -> Feature | str:
@@ -180,9 +185,8 @@ def find_atoms(values: FloatArray) -> tuple[float, ...]:
         others = np.delete(distinct, place), np.delete(counts, place)
         nearest = others[1][np.argmin(np.abs(others[0] - atom))] if len(others[0]) else 0
         share = counts[place] / len(values)
-        if share >= ATOM_SHARE or (
-            share >= SPIKE_SHARE and counts[place] >= max(SPIKE * nearest, FEWEST_ROWS)
-        ):
+        spike = share >= SPIKE_SHARE and counts[place] >= SPIKE * nearest
+        if counts[place] >= FEWEST_ROWS and (share >= ATOM_SHARE or spike):
             found.append(atom)
     return tuple(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 
 EDUCATION = ("basic", "secondary", "vocational", "university")
 HOUSING = ("family", "own", "rent")
@@ -29,7 +29,9 @@ def draw_loans(rows: int = 3000, *, rng: np.random.Generator) -> pd.DataFrame:
     """
     standing = rng.normal(size=rows)
     age = np.clip(18 + rng.gamma(3.0, 8.0, rows), 18, 80).astype(int)
-    study = np.searchsorted([-1.0, 0.2, 0.9], 0.6 * standing + 0.8 * rng.normal(size=rows))
+    study: IntArray = np.searchsorted(
+        [-1.0, 0.2, 0.9], 0.6 * standing + 0.8 * rng.normal(size=rows)
+    )
     income = np.exp(7.5 + 0.12 * study + 0.25 * standing + 0.3 * rng.normal(size=rows)).round(-1)
     years = (rng.beta(1.2, 1.8, rows) * (age - 16)).astype(int)
     has_savings = rng.random(rows) < 1 / (1 + np.exp(-0.7 - standing))
@@ -45,7 +47,7 @@ def draw_loans(rows: int = 3000, *, rng: np.random.Generator) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "age": age,
-            "education": pd.Categorical.from_codes(study, EDUCATION, ordered=True),
+            "education": pd.Categorical(np.array(EDUCATION)[study], EDUCATION, ordered=True),
             "employed_years": years,
             "income": income,
             "savings": savings,
@@ -82,4 +84,4 @@ def log_odds_granted(frame: pd.DataFrame) -> FloatArray:
         + frame["housing"].map({"own": 0.5, "family": 0.0, "rent": -0.3}).astype(float)
         + frame["purpose"].map(lambda purpose: -0.5 if purpose == "business" else 0.0).astype(float)
     )
-    return odds.to_numpy(dtype=np.float64)
+    return np.asarray(odds, dtype=np.float64)

@@ -284,7 +284,7 @@ def _find_encoding(
     """Return the encoding of a frame; without `keep` all columns are features."""
     left_out = {} if keep is None else find_left_out(frame[list(columns)], keep=keep)
     used = [column for column in columns if column not in left_out]
-    if used and kinds == "number":
+    if kinds == "number":
         X = numeric_matrix(frame[used], what="frame")
         numbers = pd.DataFrame(X, columns=used)
         encoding = number_encoding(numbers, columns=columns, units=units, left_out=left_out)
@@ -297,6 +297,11 @@ def _find_encoding(
             units=units,
             left_out=left_out,
             derive=keep is not None,
+        )
+    unusable = [name for name in columns if keep is None or name in keep]
+    for name in set(unusable) & set(encoding.left_out) - set(left_out):
+        raise InvalidInput(
+            f"'{name}' cannot be a feature. {encoding.left_out[name]} Drop it, or merge levels."
         )
     warn_of_left_out(encoding.left_out)
     if not encoding.features:

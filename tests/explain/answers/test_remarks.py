@@ -24,7 +24,7 @@ def explainer() -> Explainer:
             "class": np.where(good, "paid", "failed"),
         }
     )
-    return daace.fit(Table.from_frame(frame, target="class"))
+    return daace.fit(Table.from_frame(frame, target="class", kinds="number"))
 
 
 ROW = {"late": 1, "children": 2, "income": 33_000, "balance": -600.0}
