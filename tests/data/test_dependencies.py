@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -144,11 +145,38 @@ def test_the_class_is_neither_source_nor_derived(schools: np.ndarray) -> None:
     assert (table.features, table.encoding.derived) == (("x", "school"), ())
 
 
-def test_pooled_levels_that_differ_in_it_make_no_derived_column() -> None:
-    school = pd.Series(["low"] * 290 + ["high"] * 290 + ["odd"] * 9 + ["other"] * 9 + ["top"] * 2)
-    points = school.map({"low": 1.5, "high": 1.5, "odd": 2.5, "other": 3.5, "top": 3.5})
-    frame = _frame(school=school, points=points)
+def test_rare_names_of_derived_columns_are_not_kept_either() -> None:
+    school = pd.Series(["low"] * 290 + ["high"] * 290 + ["odd"] * 9 + ["rare"] * 9 + ["top"] * 2)
+    frame = _frame(
+        school=school,
+        upper=pd.Categorical(school.str.upper()),
+        points=school.map({"low": 1, "high": 2, "odd": 3, "rare": 4, "top": 4}),
+        passed=school != "low",
+    ).sample(frac=1, random_state=np.random.default_rng(0), ignore_index=True)
     table = Table.from_frame(frame, target="class")
-    assert table.encoding.derived == ()
-    assert table.features == ("x", "school", "points")
-    pd.testing.assert_frame_equal(table.to_frame(), frame[["x", "school", "points", "class"]])
+    found = {column.name: column.values for column in table.encoding.derived}
+    assert found == {
+        "upper": ("HIGH", "LOW", None),
+        "points": (2, 1, 2),  # integers cannot be missing
+        "passed": (True, False, True),
+    }
+    text = json.dumps(table.encoding.to_json()).lower()
+    assert not any(name in text for name in ("odd", "rare", "top"))
+    pd.testing.assert_frame_equal(
+        table.to_frame(), frame[["x", "school", "upper", "points", "passed", "class"]]
+    )
+    start = frame[frame["school"] == "odd"].iloc[[0]]
+    path = np.repeat(table.encoding.encode(start), 2, axis=0)
+    path[1, 1] = 0
+    decoded = table.encoding.decode(path, like=start)
+    assert decoded[["school", "upper", "points"]].to_numpy().tolist() == [
+        ["odd", "ODD", 3],
+        ["high", "HIGH", 2],
+    ]
+
+
+def test_a_ladder_with_rare_rungs_stays_a_category() -> None:
+    grade = pd.Series(["low"] * 200 + ["mid"] * 200 + ["high"] * 195 + ["peak"] * 5)
+    points = grade.map({"low": 1, "mid": 2, "high": 3, "peak": 4})
+    table = Table.from_frame(_frame(grade=grade, points=points), target="class")
+    assert table.encoding.features[1].kind == "category"

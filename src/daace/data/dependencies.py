@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from daace._typing import IntArray
 from daace.data.derived import Derived
-from daace.data.dtypes import Level, plain_level
+from daace.data.dtypes import Level, holds_gaps, plain_level
 from daace.data.inference import FEW_VALUES, FEWEST_ROWS, MOST_KEPT, Column, is_whole_number_column
 from daace.data.kinds import Feature
 from daace.data.names import perhaps_immutable, words_of
@@ -135,8 +135,12 @@ def determines(source: Factor, other: Factor) -> bool:
     return bool(chance < NO_ACCIDENT)
 
 
-def make_derived(column: Column, source: Column, feature: Feature) -> Derived | None:
-    """Return a derived column; None if rare levels of its source that are pooled differ in it.
+def make_derived(column: Column, source: Column, feature: Feature) -> Derived:
+    """Return a derived column.
+
+    Where levels of its source are pooled, it has the value that they share with a level that is
+    not; if they differ or only they have it, it is missing if it can be, since names of rare
+    levels are not kept.
 
     Args:
         column: the derived column.
@@ -147,27 +151,19 @@ def make_derived(column: Column, source: Column, feature: Feature) -> Derived | 
     table = np.zeros(len(s.values), dtype=np.intp)
     table[s.places] = d.places
     cuts: tuple[float, ...] = ()
+    rare: set[Level | None] = set()
+    declared: Any = column.series.dtype
+    categorical = isinstance(declared, pd.CategoricalDtype)
+    nullable = categorical or holds_gaps(column.dtype)
     if feature.coded:
-        values: list[Level | None] = [None] * feature.codes
-        pooled = set()
-        for place, level in enumerate(s.values):
-            value = d.values[table[place]]
-            code = feature.gap_code if level is None else feature.code_of.get(level)
-            if code is None:
-                pooled.add(value)
-                code = feature.pool_code
-            if code is not None:
-                values[code] = value
-        if len(pooled) > 1:
-            return None
+        values, rare = _by_code(d, s, table, feature, nullable=nullable)
     else:
         steps = _steps(s, table)
         known = np.array([value for value in s.values if value is not None], dtype=np.float64)
         values = [d.values[table[step]] for step in steps]
         inner = [step for step in steps[1:] if step < len(known)]
         cuts = tuple(_cut(known[i - 1], known[i], whole=feature.kind == "whole") for i in inner)
-    declared: Any = column.series.dtype
-    categorical = isinstance(declared, pd.CategoricalDtype)
+    known_categories = map(plain_level, declared.categories) if categorical else ()
     return Derived(
         name=column.name,
         source=source.name,
@@ -175,9 +171,32 @@ def make_derived(column: Column, source: Column, feature: Feature) -> Derived | 
         cuts=cuts,
         perhaps_immutable=perhaps_immutable(column.name),
         dtype=column.dtype,
-        categories=tuple(map(plain_level, declared.categories)) if categorical else None,
+        categories=tuple(c for c in known_categories if c not in rare) if categorical else None,
         categories_ordered=bool(categorical and declared.ordered),
     )
+
+
+def _by_code(
+    d: Factor, s: Factor, table: IntArray, feature: Feature, *, nullable: bool
+) -> tuple[list[Level | None], set[Level | None]]:
+    """Return the value for each code of the source, and values that only pooled levels have."""
+    values: list[Level | None] = [None] * feature.codes
+    pooled, kept = set(), set()
+    for place, level in enumerate(s.values):
+        value = d.values[table[place]]
+        code = feature.gap_code if level is None else feature.code_of.get(level)
+        if code is None:
+            pooled.add(value)
+        else:
+            values[code] = value
+            kept.add(value)
+    if feature.pool_code is not None:
+        shared = pooled & kept
+        if len(pooled) == len(shared) == 1:
+            values[feature.pool_code] = shared.pop()
+        elif not nullable:
+            values[feature.pool_code] = values[0]
+    return values, pooled - kept
 
 
 def _steps(source: Factor, table: IntArray) -> IntArray:
@@ -224,6 +243,8 @@ def _ordered_by(column: Column, s: Factor, d: Factor, keep: Collection[str]) -> 
         return column
     numeric = d.column.kind != "category" and not d.is_text
     if not numeric or len(s.values) < 3 or None in (s.values[-1], d.values[-1]):
+        return column
+    if s.counts.min() < FEWEST_ROWS:  # a category pools rare levels, a ladder cannot
         return column
     table = np.zeros(len(s.values), dtype=np.intp)
     table[s.places] = d.places

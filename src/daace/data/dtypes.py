@@ -87,6 +87,11 @@ def numbers(values: FloatArray, dtype: str, *, whole: bool) -> Any:
     return array.astype(kind)
 
 
+def holds_gaps(dtype: str) -> bool:
+    """Whether a value of this dtype can be missing."""
+    return re.fullmatch(r"u?int[0-9]+|bool", dtype) is None
+
+
 def plain_level(value: Any) -> Level:
     """Return a value of a frame as a level: numpy's numbers and texts as those of Python."""
     if isinstance(value, np.generic):

@@ -92,6 +92,13 @@ class Encoding:
         )
 
     @cached_property
+    def unnamed(self) -> dict[str, int]:
+        """Columns that have values which are not kept, and the feature whose pool hides them."""
+        pools = {f.name: j for j, f in enumerate(self.features) if f.pooled}
+        derived = {c.name: pools[c.source] for c in self.derived if c.source in pools}
+        return pools | derived
+
+    @cached_property
     def atom_columns(self) -> dict[int, int]:
         """The column of the atoms' code for each feature that has atoms, by feature index."""
         having = [j for j, feature in enumerate(self.features) if feature.atoms]
@@ -171,16 +178,17 @@ class Encoding:
         for j, feature in enumerate(self.features):
             if feature.coded:
                 parts[feature.name] = feature.cells.take(codes[j])
-                if feature.pooled and like is not None and feature.name in like.columns:
-                    parts[feature.name] = _restore(
-                        parts[feature.name], codes[j] == feature.pool_code, like[feature.name]
-                    )
             else:
                 parts[feature.name] = self._numbers(X[:, j], feature, codes.get(j))
         for derived in self.derived:
             j = self.names.index(derived.source)
             none: IntArray = np.zeros(len(X), dtype=np.intp)
             parts[derived.name] = derived.of(self.features[j], X[:, j], codes.get(j, none))
+        if like is not None:
+            for name, source in self.unnamed.items():
+                if name in like.columns:
+                    pooled = codes[source] == self.features[source].pool_code
+                    parts[name] = _restore(parts[name], pooled, like[name])
         order = [name for name in self.columns if name in parts] or list(parts)
         index = pd.RangeIndex(len(X))
         held = {name: _as_held(parts[name], index) for name in order}

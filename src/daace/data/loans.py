@@ -8,7 +8,6 @@ import pandas as pd
 from daace._typing import FloatArray, IntArray
 
 EDUCATION = ("basic", "secondary", "vocational", "university")
-HOUSING = ("family", "own", "rent")
 PURPOSE = ("business", "car", "education", "furniture", "repairs")
 
 

@@ -65,10 +65,8 @@ def infer_encoding(
     for column in sorted(read, key=lambda column: column.name in sources):  # sources first
         source = features.get(sources.get(column.name, ""))
         if source is not None:
-            computed = make_derived(column, by_name[source.name], source)
-            if computed is not None:
-                derived.append(computed)
-                continue
+            derived.append(make_derived(column, by_name[source.name], source))
+            continue
         feature = infer_feature(column, unit=units.get(column.name, ""))
         if isinstance(feature, Feature):
             features[column.name] = feature

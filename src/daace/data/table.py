@@ -39,7 +39,7 @@ class Table:
             is the order of the features.
         encoding: what each column is, and how rows become `X` and come back from it; numbers
             without atoms when left out.
-        raw: the user's values of features whose rare levels are pooled, else None.
+        raw: the user's columns whose rare levels are pooled, None if there are none.
 
     Example:
         >>> import pandas as pd
@@ -128,7 +128,7 @@ class Table:
                 kinds=kinds,
                 order=order,
             )
-        pooled = [feature.name for feature in encoding.features if feature.pooled]
+        pooled = [column for column in encoding.unnamed if column in frame.columns]
         return cls(
             encoding.encode(frame),
             y,
@@ -185,18 +185,21 @@ class Table:
             >>> Table.from_frame(frame, target="y").whole
             ('kids',)
         """
-        columns = zip(self.features, self.X.T[: len(self.features)], strict=True)
+        columns = zip(self.encoding.features, self.X.T[: len(self.features)], strict=True)
         return tuple(
-            name
-            for name, column in columns
-            if (column == column.round()).all() and len(np.unique(column)) < FEW_VALUES
+            feature.name
+            for feature, column in columns
+            if feature.kind != "category"
+            and (column == column.round()).all()
+            and len(np.unique(column)) < FEW_VALUES
         )
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
         """Features that are never below 0."""
         lowest = self.X[:, : len(self.features)].min(axis=0, initial=np.inf)
-        return tuple(name for name, low in zip(self.features, lowest, strict=True) if low >= 0)
+        columns = zip(self.encoding.features, lowest, strict=True)
+        return tuple(feature.name for feature, low in columns if low >= 0 and not feature.coded)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Table:
         """Return the table of these rows, by position, with the same classes."""
