@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daace.data.catalog import load_table
+from daace.data.derived import Derived
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.data.table import Table
@@ -340,3 +343,39 @@ def test_a_sound_record_is_read() -> None:
 def test_records_that_cannot_be(record: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
         Encoding.from_json(record)
+
+
+JUNK: list[Any] = [
+    None, True, 0, -1, 1.5, 2**62, "", "x", "nan", [], [1], ["a", "b"], [None], {}, [[1]],
+    "ordered", "int64", "bool", "object", "string[pyarrow]",
+]  # fmt: skip
+
+
+def test_damaged_records_are_errors_or_can_be_used() -> None:
+    rng = np.random.default_rng(0)
+    sound = load_table("loans").encoding
+    text = json.dumps(replace(sound, derived=(_derived_of(sound),)).to_json())
+    used = 0
+    for _ in range(2000):
+        record = json.loads(text)
+        place: Any = record
+        while isinstance(place, dict | list) and len(place):
+            inner = place
+            keys = list(inner) if isinstance(inner, dict) else range(len(inner))
+            key: Any = keys[rng.integers(len(keys))]
+            place = inner[key]
+            if rng.random() < 0.3:
+                break
+        inner[key] = JUNK[rng.integers(len(JUNK))]
+        try:
+            encoding = Encoding.from_json(record)
+        except ValueError:
+            continue
+        used += 1
+        assert len(encoding.decode(np.zeros((2, encoding.width)))) == 2
+    assert 0 < used < 500
+
+
+def _derived_of(encoding: Encoding) -> Derived:
+    education = encoding.features[1]
+    return Derived("years", education.name, (8, 12, 13, 16), dtype="int64")

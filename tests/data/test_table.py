@@ -462,3 +462,13 @@ def test_a_question_mark_is_a_gap_among_numbers_and_a_level_among_words(tmp_path
     assert frame["b"].tolist() == ["x", "?", "NA"]
     assert frame["c"].isna().tolist() == [False, True, False]
     assert frame["d"].tolist() == ["?"] * 3
+
+
+def test_ordered_categories_keep_their_order_in_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    size = pd.Categorical(["tall", "small", None] * 40, ["tiny", "small", "tall"], ordered=True)
+    frame = _mixed().assign(size=size)[["savings", "size", "class"]]
+    frame.to_parquet(tmp_path / "sizes.parquet", row_group_size=7)
+    table = Table.from_frame(read_frame(tmp_path / "sizes.parquet"), target="class")
+    assert table.encoding.features[1].words == ("small", "tall", "missing")
+    pd.testing.assert_frame_equal(table.to_frame(), frame)

@@ -107,6 +107,8 @@ class Derived:
         if not all(type(flag) is bool for flag in flags):
             raise ValueError(f"a flag of '{name}' is not true or false")
         known = [value for value in values if value is not None]
+        if not all(isinstance(value, str | bool | int | float) for value in known):
+            raise ValueError(f"the values of '{name}' are not texts, numbers or truth values")
         read_levels(list(dict.fromkeys(known)))
         derived = cls(
             name=name,

@@ -409,4 +409,5 @@ def _check_numbers(table: Table) -> None:
                 "pass kinds='number' to daace.Table.from_frame if all columns are numbers, and "
                 "drop the others"
             ),
+            in_shell="leave these columns out with --drop",
         )
