@@ -254,6 +254,22 @@ def check_table(table: object) -> None:
         )
 
 
+def check_numbers(table: Table) -> None:
+    """Raise `InvalidInput` for a table with codes: categories, ordered features or atoms."""
+    coded = [feature.name for feature in table.encoding.features if feature.codes]
+    if coded:
+        raise InvalidInput(
+            argument="table",
+            expected="have numbers only, without gaps or values that many rows share",
+            got=f"{quote(coded)}, see table.kinds",
+            remedy=(
+                "pass kinds='number' to daace.Table.from_frame if all columns are numbers, and "
+                "drop the others"
+            ),
+            in_shell="leave these columns out with --drop",
+        )
+
+
 def _named_frame(frame: object, target: str) -> pd.DataFrame:
     """Return a frame of pandas with distinct names as text, among them the target."""
     frame = as_pandas(frame)

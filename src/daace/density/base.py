@@ -16,7 +16,7 @@ from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace._wording import quote
 from daace.data.labels import label_array
 from daace.data.standardizer import Standardizer
-from daace.data.table import Table, check_table
+from daace.data.table import Table, check_numbers, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.draws import DRAWS, DRAWS_SEED, POOLED, DrawStatistics, HeldOut, Pool
 from daace.density.privacy import check_class_sizes
@@ -361,7 +361,7 @@ class ConditionalDensity(ABC):
     def _learn_names(self, table: Table) -> tuple[FloatArray, IntArray]:
         """Keep names and standardisation of a table; return its rows and class indices."""
         check_table(table)
-        _check_numbers(table)
+        check_numbers(table)
         check_class_sizes(table, self.fewest_rows)
         standardizer = Standardizer.fit(table.X, features=table.features)
         self.classes_ = table.classes
@@ -395,19 +395,3 @@ class ConditionalDensity(ABC):
                 got=str(rows.shape),
             )
         return rows
-
-
-def _check_numbers(table: Table) -> None:
-    """Raise `InvalidInput` for a table with codes: categories, ordered features or atoms."""
-    coded = [feature.name for feature in table.encoding.features if feature.codes]
-    if coded:
-        raise InvalidInput(
-            argument="table",
-            expected="have numbers only, without gaps or values that many rows share",
-            got=f"{quote(coded)}, see table.kinds",
-            remedy=(
-                "pass kinds='number' to daace.Table.from_frame if all columns are numbers, and "
-                "drop the others"
-            ),
-            in_shell="leave these columns out with --drop",
-        )
