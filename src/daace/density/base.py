@@ -16,7 +16,7 @@ from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace._wording import quote
 from daace.data.labels import label_array
 from daace.data.standardizer import Standardizer
-from daace.data.table import Table, check_table
+from daace.data.table import Table, check_numbers, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.draws import DRAWS, DRAWS_SEED, POOLED, DrawStatistics, HeldOut, Pool
 from daace.density.privacy import check_class_sizes
@@ -361,6 +361,7 @@ class ConditionalDensity(ABC):
     def _learn_names(self, table: Table) -> tuple[FloatArray, IntArray]:
         """Keep names and standardisation of a table; return its rows and class indices."""
         check_table(table)
+        check_numbers(table)
         check_class_sizes(table, self.fewest_rows)
         standardizer = Standardizer.fit(table.X, features=table.features)
         self.classes_ = table.classes
