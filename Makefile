@@ -51,7 +51,7 @@ bench-full: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run --full --jobs 2
 
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
 clean:
 	rm -rf $(VENV)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -237,6 +238,19 @@ def test_no_drawer_without_a_name() -> None:
 def test_every_module_says_what_it_is() -> None:
     silent = [name for name, tree in trees().items() if not ast.get_docstring(tree)]
     assert silent == []
+
+
+def test_each_parameter_is_documented_by_itself() -> None:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    grouped = [
+        f"{name}: {line.strip()}"
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, documented)
+        for line in (ast.get_docstring(node) or "").splitlines()
+        if re.match(r"\s+[a-z_]+(, [a-z_]+)+: ", line)
+    ]
+    assert grouped == []
 
 
 def test_no_class_stands_on_a_concrete_one() -> None:

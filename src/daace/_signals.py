@@ -20,6 +20,26 @@ GRACE = 5.0
 
 
 @contextmanager
+def _handling(number: int, handler: Handler, *, standard: Handler | int) -> Iterator[None]:
+    """Handle a signal inside the block, unless somebody else handles it or this is no main thread.
+
+    Args:
+        number: of the signal.
+        handler: called when it comes.
+        standard: the handler that Python starts with; it is put back at the end.
+    """
+    main = threading.current_thread() is threading.main_thread()  # others cannot set handlers
+    if not main or signal.getsignal(number) is not standard:
+        yield
+        return
+    signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, standard)
+
+
+@contextmanager
 def terminable() -> Iterator[list[int]]:
     """Treat SIGTERM like Ctrl-C, so that finished work is kept; in any case end within seconds.
 
@@ -44,15 +64,8 @@ def terminable() -> Iterator[list[int]]:
         last.start()
         raise KeyboardInterrupt
 
-    main = threading.current_thread() is threading.main_thread()  # others cannot set handlers
-    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    with _handling(signal.SIGTERM, stop, standard=signal.SIG_DFL):
         yield came
-        return
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        yield came
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager
@@ -88,15 +101,8 @@ def remembering_interrupts() -> Iterator[Callable[[], None]]:
         if came:
             raise KeyboardInterrupt
 
-    main = threading.current_thread() is threading.main_thread()  # others cannot set handlers
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    with _handling(signal.SIGINT, note, standard=signal.default_int_handler):
         yield raise_lost
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield raise_lost
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

@@ -52,8 +52,9 @@ class Workers:
     Args:
         jobs: processes of the backend 'loky', 1 for this process; tasks at a time of a cluster.
         backend: 'loky' (this machine), 'dask' or 'ray'.
-        dask_address, ray_address: of the cluster. When left out: the one that this process is
-            connected to, if it is; otherwise one on this machine, as long as it is needed.
+        dask_address: of the dask scheduler. When left out: the one that this process is connected
+            to, if any; otherwise one is started on this machine for as long as it is needed.
+        ray_address: of the ray cluster; as `dask_address` when left out.
 
     Example:
         >>> with Workers(jobs=1).ready() as crew:

@@ -10,7 +10,7 @@ import daace
 from daace import Constraints, Face, GaussianMixture, Goal, Landscape, Problem, Table
 from daace.data.synthetic import moons
 from daace.exceptions import InvalidInput
-from daace.explain.answers.relaxation import relaxed_thresholds
+from daace.explain.answers.reasons import relaxed_thresholds
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,8 @@ def check(
         str | None, typer.Option(help="Column that holds the class, if it is called otherwise.")
     ] = None,
     training: Annotated[
-        Path | None, typer.Option(help="The training rows: are they told apart from the others?")
+        Path | None,
+        typer.Option(help="The training rows: can the density tell them from the others?"),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a plot: .png, .svg or .pdf.")] = None,
 ) -> None:

@@ -102,7 +102,7 @@ def _check_use(data: Path, output: Path, learning: Learning) -> None:
     if density_class(kind).holds_rows and not learning.include_rows:
         raise InvalidInput(
             f"A model file of density '{kind}' holds the training rows: "
-            "pass --include-rows if whoever reads the file may see them."
+            "pass --include-rows if its readers may see them."
         )
     check_file("--output", output, data, settings)
     for option, path in (("--settings", settings), ("--checkpoint", checkpoint)):
@@ -154,7 +154,7 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
 
 def _on_held_out(check: Check | None) -> str:
     """Say what came out when the model was checked on rows that were held out."""
-    from daace.explain.trust.held_out import find_weakness
+    from daace.explain.answers.remarks import find_weakness
 
     if check is None:
         return "Not checked on held-out rows: there are too few of them."

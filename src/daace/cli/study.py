@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from daace._files import check_writable
+from daace._options import expanded
 from daace.cli.terminal import note
 from daace.exceptions import InvalidInput
 
 if TYPE_CHECKING:
+    from daace._workers import Workers
     from daace.study.run import RunSummary
 
 app = typer.Typer(
@@ -22,22 +24,39 @@ app = typer.Typer(
 )
 
 
-@app.command(epilog="Example: daace study run studies/quick.toml --out quick --jobs 2")
-def run(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The study, in TOML.")],
-    out: Annotated[Path, typer.Option(help="Folder of records and cache; created if missing.")],
-    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1,
-    backend: Annotated[
-        str, typer.Option(help="What runs the workers: loky, dask or ray.")
-    ] = "loky",
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Who runs the problems of a study."""
+
+    jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1
+    backend: Annotated[str, typer.Option(help="What runs the workers: loky, dask or ray.")] = "loky"
     dask_address: Annotated[
         str | None,
         typer.Option(help="Dask scheduler, such as tcp://host:8786; default: this machine."),
-    ] = None,
+    ] = None
     ray_address: Annotated[
         str | None,
         typer.Option(help="Ray cluster, such as ray://host:10001; default: this machine."),
-    ] = None,
+    ] = None
+
+    def workers(self) -> Workers:
+        """Return the workers; their options are checked."""
+        from daace._workers import Workers
+
+        return Workers(
+            jobs=self.jobs,
+            backend=cast(Any, self.backend),
+            dask_address=self.dask_address,
+            ray_address=self.ray_address,
+        )
+
+
+@app.command(epilog="Example: daace study run studies/quick.toml --out quick --jobs 2")
+@expanded
+def run(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The study, in TOML.")],
+    out: Annotated[Path, typer.Option(help="Folder of records and cache; created if missing.")],
+    crew: WorkerOptions,
     resume: Annotated[
         bool,
         typer.Option(help="Continue where a run stopped; otherwise its records are set aside."),
@@ -54,7 +73,6 @@ def run(
     ] = None,
 ) -> None:
     """Run a study, or what is left of it; it can be stopped and continued at any time."""
-    from daace._workers import Workers
     from daace.study.paper import PAPER
     from daace.study.run import run_study
     from daace.study.spec_reader import read_spec
@@ -62,13 +80,11 @@ def run(
     study = read_spec(spec)
     if instances is not None:
         study = replace(study, instances=instances)
-    choice: Any = backend
-    workers = Workers(jobs=jobs, backend=choice, dask_address=dask_address, ray_address=ray_address)
     try:
         done = run_study(
             study,
             out,
-            workers=workers,
+            workers=crew.workers(),
             resume=resume,
             retry=retry,
             tables=table or [],
@@ -76,7 +92,7 @@ def run(
             progress=True,
         )
     except KeyboardInterrupt:
-        note(f"Stopped. All finished problems are recorded in '{out}': the same command goes on.")
+        note(f"Stopped. Finished problems are recorded in '{out}'; the same command continues.")
         raise typer.Exit(130) from None
     _conclude(done, out)
 

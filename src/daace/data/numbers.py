@@ -15,8 +15,11 @@ from daace._typing import FloatArray
 #: Larger numbers overflow when they are squared.
 LARGEST = 1e100
 
-#: Text that is a number: digits, with or without sign, decimal point and exponent.
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+#: Text that is a number without a sign: digits, with or without decimal point and exponent.
+UNSIGNED = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+#: Text that is a number, with or without a sign.
+NUMBER = re.compile(rf"[+-]?{UNSIGNED.pattern}")
 
 
 def parse_numbers(column: pd.Series) -> FloatArray:

@@ -57,7 +57,7 @@ def write_model(
     if density.holds_rows and not include_rows:
         raise PrivacyError(
             f"A {name} is made of its training rows, and the file would hold them: "
-            "pass include_rows=True if whoever reads the file may see them."
+            "pass include_rows=True if its readers may see them."
         )
     meta, arrays = to_parts(density)
     meta["explainer"] = settings

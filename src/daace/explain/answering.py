@@ -17,12 +17,11 @@ from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG
 from daace.explain.answers.provenance import Provenance
-from daace.explain.answers.relaxation import relaxed_thresholds
+from daace.explain.answers.reasons import relaxed_thresholds
 from daace.explain.answers.remarks import find_denial, find_oddities
-from daace.explain.asking.merging import merge_steps
 from daace.explain.asking.query import Query
 from daace.explain.asking.settings import Settings
-from daace.explain.asking.solving import Solved, share_out, solve
+from daace.explain.asking.solving import Solved, merge_steps, share_out, solve
 from daace.explain.explanation import Explanation
 from daace.landscape.problem import Problem
 from daace.landscape.rows import frame_of_rows
@@ -155,7 +154,7 @@ def explain_solved(
         path=frame.rename_axis("waypoint"),
         along=frame_of_rows(np.column_stack(along), ALONG).rename_axis("waypoint"),
         cost=plan.cost,
-        relax=relaxed_thresholds(problem, plan),
+        relax={} if plan.found else relaxed_thresholds(problem, plan),
         sd=density.standardizer_.scale.copy(),
         units=dict(density.units_),
         provenance=Provenance.of(settings, problem.goal, plan, planner=planner),

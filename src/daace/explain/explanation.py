@@ -72,7 +72,7 @@ class Explanation(Answer):
             refits: how many bootstrap samples of the table to fit and ask.
 
         Raises:
-            InvalidInput: no way was found, the explanation was read from JSON, or the table is
+            InvalidInput: no path was found, the explanation was read from JSON, or the table is
                 not what was expected.
         """
         return measure_stability(self, self.query, table, seeds=seeds, refits=refits)

@@ -117,7 +117,7 @@ def posterior(path: FloatArray, judge: ConditionalDensity | Posterior, target: o
 
     Args:
         path: the path.
-        judge: a density, or whoever else says how probable a class is.
+        judge: a density or another model that predicts class probabilities.
         target: one of its classes.
 
     Raises:

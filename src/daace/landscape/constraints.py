@@ -170,3 +170,7 @@ class Constraints:
         for rule in self.rules:
             rule.compile(draft)
         return draft.finish()
+
+
+#: Anything may change.
+NO_RULES = Constraints()

@@ -43,9 +43,10 @@ class Segments(NamedTuple):
     """The segments of many paths: what they cost, and the two parts of the cost's gradient.
 
     Attributes:
-        costs, lengths: shape `(paths, segments)`.
-        shares: returns the derivative with respect to log p(x, y) at the nodes: the ground.
-        stretching: returns that with respect to the waypoints over unchanged ground.
+        costs: shape `(paths, segments)`.
+        lengths: shape `(paths, segments)`.
+        shares: returns the derivative with respect to log p(x, y) at the nodes: the terrain.
+        stretching: returns that with respect to the waypoints over unchanged terrain.
     """
 
     costs: FloatArray
@@ -220,7 +221,10 @@ class Landscape:
 
         Args:
             joint: at the nodes of the rule, shape `(paths, segments, nodes, classes)`.
-            paths, rule, unit, weights: as of `segment_costs_and_gradient`.
+            paths: as in `segment_costs_and_gradient`.
+            rule: as in `segment_costs_and_gradient`.
+            unit: as in `segment_costs_and_gradient`.
+            weights: as in `segment_costs_and_gradient`.
         """
         vectors = segment_vectors(paths)
         metric = 1.0 if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]

@@ -19,7 +19,8 @@ class FeasibleSet:
     """Where waypoints may be, in model space.
 
     Attributes:
-        lower, upper: box; equal where a feature is fixed.
+        lower: lower bounds of the box.
+        upper: upper bounds; equal to the lower ones where a feature is fixed.
         direction: 1 where a feature may only rise along the path, -1 only fall, 0 free.
         weights: of each feature in the length.
         slabs: links between features.
@@ -109,7 +110,8 @@ class Grid:
 
     Attributes:
         features: which must be whole.
-        origin, unit: where 0 lies, and how far 1 is from it.
+        origin: where 0 lies, in model space.
+        unit: how far 1 is from it.
     """
 
     features: IntArray

@@ -28,7 +28,7 @@ ROUNDED = 1e-5
 
 
 class Posterior(Protocol):
-    """Whoever says how probable a class is: the density, or a wrapped classifier."""
+    """A model that predicts class probabilities: the density, or a wrapped classifier."""
 
     classes_: Labels
 

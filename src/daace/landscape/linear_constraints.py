@@ -24,7 +24,8 @@ class Slabs:
 
     Attributes:
         A: shape `(links, n)`.
-        low, high: shape `(links,)`; equal for an equation.
+        low: lower bounds of the sums, shape `(links,)`.
+        high: upper bounds; equal to the lower ones for an equation.
     """
 
     A: FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 from daace._typing import FloatArray
 from daace.data.numbers import LARGEST
 from daace.exceptions import InvalidInput
-from daace.landscape.constraints import Constraints
+from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.feasible import FeasibleSet
 from daace.landscape.goal import Goal, GoalRegion, Posterior
@@ -44,7 +44,7 @@ class Problem:
     start: object
     landscape: Landscape
     goal: Goal
-    constraints: Constraints = field(default_factory=Constraints)
+    constraints: Constraints = NO_RULES
     box: tuple[FloatArray, FloatArray] | None = None
     posterior: Posterior | None = None
     x: FloatArray = field(init=False)

@@ -32,7 +32,8 @@ class RowMap:
         standardizer: of the density.
         x: the start in model space.
         start: the start in user units.
-        lower, upper: bounds in user units; the start is between them.
+        lower: lower bounds in user units, not above the start.
+        upper: upper bounds in user units, not below the start.
         whole: positions of the features that are whole numbers.
     """
 

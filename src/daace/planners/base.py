@@ -55,7 +55,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import lru_cache
 
@@ -182,6 +182,17 @@ class Planner(ABC):
             rngs: one generator for each problem.
         """
         return [self.solve(p, rng=rng) for p, rng in zip(problems, rngs, strict=True)]
+
+    def describe(self) -> str:
+        """Return the planner's name and settings, without any rows that it holds."""
+        names: list[str] = [entry.name for entry in fields(self)] if is_dataclass(self) else []
+        simple = [
+            f"{name}={value!r}"
+            for name in names
+            if (value := getattr(self, name)) is None
+            or isinstance(value, int | float | str | tuple)
+        ]
+        return f"{type(self).__name__}({', '.join(simple)})"
 
 
 #: Note on a path that could have been improved with more time.

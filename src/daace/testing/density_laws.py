@@ -19,7 +19,8 @@ from daace.density.model_file import read_model, write_model
 from daace.density.registry import DENSITIES
 from daace.exceptions import InvalidInput
 from daace.testing._assertions import require, require_close, require_equal
-from daace.testing.grids import follow_by_chi_square, integrals_over_cells
+from daace.testing.distributions import follow_by_chi_square, follow_one_distribution
+from daace.testing.grids import Stretch, integrals_over_cells
 
 DensityLaw: TypeAlias = Callable[[ConditionalDensity, np.random.Generator], None]
 
@@ -90,10 +91,10 @@ def integrates_to_one(density: ConditionalDensity, rng: np.random.Generator) -> 
     if len(density.features_) > 2:
         return
     X, y = density.sample(10_000, rng=rng)
-    edges = np.stack([X.min(axis=0) - 4, X.max(axis=0) + 4])
-    shares = integrals_over_cells(density, list(edges.T), 320).reshape(-1)
+    everywhere = np.array([[-1.0], [1.0]]) * np.ones(X.shape[1])
+    shares = integrals_over_cells(density, Stretch.of(X), everywhere, 320).reshape(-1)
     sentence = "p(x) must integrate to 1."
-    require_close(shares.sum(), 1.0, f"{sentence} Got {shares.sum():.6g}.", rel=0, at_least=1e-5)
+    require_close(shares.sum(), 1.0, f"{sentence} Got {shares.sum():.6g}.", rel=0, at_least=5e-5)
     drawn = [(y == label).mean() for label in density.classes_]
     sentence = "The integral of p(x, y) must be the share of class y among the draws."
     require_close(shares, drawn, sentence, rel=0, at_least=0.02)
@@ -256,9 +257,8 @@ def draws_of_one_class(density: ConditionalDensity, rng: np.random.Generator) ->
         X, y = density.sample(2_000, rng=rng, label=label)
         require((y == label).all(), f"Draws of class '{label}' must have this class.")
         members = everyone[classes == label]
-        error = X.std(axis=0) * np.sqrt(1 / len(X) + 1 / max(len(members), 1))
-        same = (np.abs(X.mean(axis=0) - members.mean(axis=0)) < 5 * error).all()
-        require(same, f"Draws of class '{label}' must have the mean of that class.")
+        same = len(members) == 0 or follow_one_distribution(X, members)
+        require(same, f"Draws of class '{label}' must be distributed like that class.")
         pooled = density.pool(label).log_joint[:, k].mean()
         sentence = f"The pool of class '{label}' must have the density of its draws."
         require_close(pooled, density.log_joint(X)[:, k].mean(), sentence, rel=0, at_least=0.5)

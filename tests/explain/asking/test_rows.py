@@ -13,9 +13,9 @@ import pytest
 
 from daace import Constraints, Explanation
 from daace.exceptions import InvalidInput
-from daace.explain import explainer
 from daace.explain.asking.rows import read_column, read_rows
 from daace.explain.explainer import Explainer
+from daace.explain.several import many_rows
 
 BAD = {
     1: "Every feature must be a finite number, but 'x1' is missing.",
@@ -96,7 +96,7 @@ def test_only_an_invalid_row_may_lack_a_class_in_json(bound, frame):
 
 
 def test_strict_raises_before_the_work_begins(bound, frame, monkeypatch):
-    monkeypatch.setattr(explainer, "answer_all", lambda *_, **__: pytest.fail("it searched"))
+    monkeypatch.setattr(many_rows, "answer_all", lambda *_, **__: pytest.fail("it searched"))
     with pytest.raises(InvalidInput, match=r"^Row 1: Every feature must be a finite number, but"):
         bound.explain_batch(frame, target="well", strict=True)
     readable = frame.drop(index=list("bde")).astype(float)

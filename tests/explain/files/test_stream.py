@@ -171,10 +171,7 @@ explainer.explain_file({str(table)!r}, {str(tmp_path / "out.csv")!r}, target="we
 
 def test_another_question_does_not_go_on(simple, table, monkeypatch):
     out = table.with_name("answers.csv")
-    with monkeypatch.context() as patch:
-        patch.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            simple.explain_file(table, out, target="well")
+    stop_at_the_end(simple, table, out, monkeypatch)
     with pytest.raises(InvalidInput, match=r"same question. It differs in 'target'"):
         simple.explain_file(table, out, target="ill")
     assert simple.explain_file(table, out, target="ill", resume=False).rows == 1500
@@ -184,19 +181,14 @@ def test_a_run_with_other_columns_does_not_go_on(simple, table, monkeypatch):
     out = table.with_name("answers.csv")
     with monkeypatch.context() as patch:
         patch.setattr(stream, "OUTCOME", stream.OUTCOME[:-1])
-        patch.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            simple.explain_file(table, out, target="well")
+        stop_at_the_end(simple, table, out, patch)
     with pytest.raises(InvalidInput, match=r"same question. It differs in 'columns'"):
         simple.explain_file(table, out, target="well")
 
 
 def test_a_changed_file_does_not_go_on(simple, table, monkeypatch):
     out = table.with_name("answers.csv")
-    with monkeypatch.context() as patch:
-        patch.setattr(stream, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            simple.explain_file(table, out, target="well")
+    stop_at_the_end(simple, table, out, monkeypatch)
     head, first, second, *rest = table.read_text().splitlines()
     table.write_text("\n".join([head, second, first, *rest]) + "\n")  # of the same size
     with pytest.raises(InvalidInput, match=r"same question. It differs in 'content'"):

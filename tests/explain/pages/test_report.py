@@ -136,12 +136,8 @@ RULES = {
 }
 
 
-def test_every_rule_is_tried_below():
-    assert set(RULES) == {kind.name for kind in Constraints.kinds()}
-
-
 @pytest.mark.parametrize("rule", RULES)
-def test_every_rule_is_on_the_page_and_in_the_json(rule, explain_flower):
+def test_a_rule_is_on_the_page_and_in_the_json(rule, explain_flower):
     rules = Constraints(**{rule: RULES[rule]})
     for target in ("virginica", "setosa"):
         e = explain_flower(rules, target)

@@ -9,7 +9,7 @@ from daace import Constraints, Explanation
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.fitting import fit
-from daace.explain.several.alternatives import APART, DEARER
+from daace.explain.several.alternatives import APART, COSTLIER
 
 
 def check(e: Explanation, explainer: Explainer) -> None:
@@ -20,7 +20,7 @@ def check(e: Explanation, explainer: Explainer) -> None:
         assert a.found
         assert a.posterior >= a.provenance.min_posterior
         assert a.log_prob >= e.provenance.min_log_prob
-        assert a.cost <= DEARER * e.cost
+        assert a.cost <= COSTLIER * e.cost
         assert a.path.iloc[0].equals(e.path.iloc[0])
         assert a.alternatives == ()
     for one, other in itertools.combinations(ends, 2):

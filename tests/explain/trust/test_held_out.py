@@ -20,8 +20,9 @@ from daace import (
 )
 from daace.density.splits import split_for_check
 from daace.exceptions import InvalidInput
+from daace.explain.answers.remarks import find_weakness
 from daace.explain.trust.check import Check, check_density
-from daace.explain.trust.held_out import check_fit, find_weakness, from_record, to_record
+from daace.explain.trust.held_out import check_fit, from_record, to_record
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, fields
+from html import unescape
 from typing import Any
 
 import numpy as np
 import pytest
 
+from daace import Explainer, Explanation, Goal, Landscape, LinearGaussianNetwork, Problem, Table
 from daace._typing import FloatArray
 from daace.data.standardizer import Standardizer
 from daace.exceptions import InvalidInput
@@ -163,6 +166,28 @@ def test_it_survives_the_shell_and_json(constraints: Constraints, name: str) -> 
     assert Constraints(**json.loads(json.dumps(asdict(constraints)))) == constraints
     assert Constraints.of([rule]) == constraints
     assert constraints.without(rule) == Constraints()
+
+
+@pytest.fixture(scope="module")
+def people() -> LinearGaussianNetwork:
+    """A density of two classes, half a standard deviation below and above the mean."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["no", "yes"], 200)
+    X = STANDARDIZER.inverse(rng.normal(size=(400, 3)) + np.where(y == "no", -0.5, 0.5)[:, None])
+    return LinearGaussianNetwork().fit(Table(X, y, FEATURES, np.unique(y)))
+
+
+@pytest.mark.parametrize("target", ["no", "yes"])
+def test_an_answer_keeps_it_and_shows_it(
+    people: LinearGaussianNetwork, constraints: Constraints, target: str
+) -> None:
+    row = dict(zip(FEATURES, START, strict=True))
+    explainer = Explainer(people, constraints=constraints, plausibility=-3)
+    e = explainer.explain(row, target=target)
+    problem = Problem(row, Landscape(people), Goal(target), constraints)
+    assert problem.feasible.contains(people.to_model(e.path))
+    assert constraints.describe() in " ".join(unescape(re.sub("<[^>]+>", " ", e.to_html())).split())
+    assert Explanation.from_json(e.to_json()).provenance.constraints == asdict(constraints)
 
 
 def test_a_relaxed_rule_allows_the_end_it_was_relaxed_for(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
@@ -30,6 +32,28 @@ def batch(problem: Problem, ends: np.ndarray, vertices: int) -> tuple[Objective,
     return objective, straight_paths(problem.x, ends, vertices)[:, 1:].copy()
 
 
+def slsqp(objective: Objective, Z: np.ndarray, *others: dict[str, Any]) -> float:
+    """Return the cost at which scipy's SLSQP ends, under the goal and other constraints."""
+    rows = np.arange(1)
+
+    def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
+        values = objective.evaluate(z.reshape(Z.shape), rows)
+        return float(values.cost[0]), values.gradient.ravel()
+
+    def slack(z: np.ndarray) -> np.ndarray:
+        return objective.evaluate(z.reshape(Z.shape), rows).slack[0]
+
+    oracle = scipy_minimize(
+        cost,
+        Z.ravel(),
+        jac=True,
+        method="SLSQP",
+        constraints=[{"type": "ineq", "fun": slack}, *others],
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    return float(oracle.fun)
+
+
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 4.0])
 @pytest.mark.parametrize("vertices", [0, 2])
 @pytest.mark.parametrize("weights", [{}, {"x1": 30.0, "x3": 0.1}])
@@ -45,25 +69,8 @@ def test_it_ends_where_slsqp_ends(penalty: float, vertices: int, weights: dict[s
     objective, Z = batch(problem, end, vertices)
     metric = Metric.of(pool, objective.weights)
     outcome = minimize(objective, Z, metric, tolerance=1e-9)
-    rows = np.arange(1)
-
-    def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
-        values = objective.evaluate(z.reshape(Z.shape), rows)
-        return float(values.cost[0]), values.gradient.ravel()
-
-    def slack(z: np.ndarray) -> np.ndarray:
-        return objective.evaluate(z.reshape(Z.shape), rows).slack[0]
-
-    oracle = scipy_minimize(
-        cost,
-        Z.ravel(),
-        jac=True,
-        method="SLSQP",
-        constraints=[{"type": "ineq", "fun": slack}],
-        options={"maxiter": 500, "ftol": 1e-12},
-    )
     assert outcome.violation[0] <= 1e-6
-    assert outcome.cost[0] == pytest.approx(oracle.fun, rel=1e-4)
+    assert outcome.cost[0] == pytest.approx(slsqp(objective, Z), rel=1e-4)
 
 
 @pytest.mark.parametrize("bounded", [False, True])
@@ -120,28 +127,10 @@ def test_with_links_it_ends_where_slsqp_ends(penalty: float, vertices: int, kind
     objective, Z = batch(problem, end, vertices)
     outcome = minimize(objective, Z, Metric.of(pool), tolerance=1e-9, iterations=300)
     assert problem.feasible.slabs.hold(outcome.Z).all()
-    rows = np.arange(1)
-
-    def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
-        values = objective.evaluate(z.reshape(Z.shape), rows)
-        return float(values.cost[0]), values.gradient.ravel()
-
-    def slack(z: np.ndarray) -> np.ndarray:
-        return objective.evaluate(z.reshape(Z.shape), rows).slack[0]
 
     def room(z: np.ndarray) -> np.ndarray:
         return problem.feasible.slabs.high[0] - z.reshape(Z.shape)[0] @ problem.feasible.slabs.A[0]
 
-    oracle = scipy_minimize(
-        cost,
-        Z.ravel(),
-        jac=True,
-        method="SLSQP",
-        constraints=[
-            {"type": "ineq", "fun": slack},
-            {"type": "eq" if kind == "equals" else "ineq", "fun": room},
-        ],
-        options={"maxiter": 500, "ftol": 1e-12},
-    )
+    linked = {"type": "eq" if kind == "equals" else "ineq", "fun": room}
     assert outcome.violation[0] <= 1e-6
-    assert outcome.cost[0] <= oracle.fun * (1 + 1e-3)
+    assert outcome.cost[0] <= slsqp(objective, Z, linked) * (1 + 1e-3)

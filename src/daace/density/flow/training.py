@@ -231,7 +231,7 @@ def _write(checkpoint: Checkpoint, snapshot: Snapshot) -> Checkpoint | None:
     except OSError as error:
         warn_user(
             f"The checkpoint '{checkpoint.path}' could not be written: {error.strerror}. "
-            "The training goes on without.",
+            "Training continues without it.",
         )
         return None
     return checkpoint

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from daace._json import read_number, read_text
-from daace.explain.asking.identity import describe_planner
 from daace.explain.asking.settings import Settings
 from daace.landscape.constraints import Constraints
 from daace.landscape.goal import Goal
@@ -24,14 +23,17 @@ class Provenance:
         density: kind of density.
         planner: the planner and its settings.
         classifier: name of the classifier that judged the class, if it was not the density.
-        penalty, scale: of the landscape.
+        penalty: exponent of the local cost.
+        scale: of the landscape.
         plausibility: as asked, in standard deviations of log p; None if `min_log_prob` was given.
-        min_log_prob, min_posterior: thresholds of the goal.
+        min_log_prob: threshold of log p at the end.
+        min_posterior: threshold of the target's probability at the end.
         constraints: fields of `Constraints`.
         seed: of the random generator.
-        seconds, evaluations: what the search took; rows of a batch are searched for together.
-        classifier_calls, classifier_rows: how often it asked the classifier, and about how many
-            rows; the draws of the density among them only once.
+        seconds: of the search; rows of a batch are solved together and share it.
+        evaluations: number of paths whose cost was evaluated.
+        classifier_calls: how often the search called the classifier.
+        classifier_rows: number of rows in these calls; draws of the density count once.
     """
 
     version: str
@@ -73,7 +75,7 @@ class Provenance:
         return cls(
             version=__version__,
             density=settings.density.kind or type(settings.density).__name__,
-            planner=describe_planner(settings.search if planner is None else planner),
+            planner=(settings.search if planner is None else planner).describe(),
             classifier=settings.classifier,
             penalty=float(landscape.penalty),
             scale=landscape.scale,

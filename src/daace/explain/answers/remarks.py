@@ -1,12 +1,15 @@
-"""What is odd about an answer: values that no case can have, a class that the row denies."""
+"""Notes on an answer: impossible values, a recorded class that differs, a model that is weak."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.trust.check import POORLY_CALIBRATED, TOO_MANY_RARE, Check
 from daace.landscape.problem import Problem
 from daace.notes import Note
 
@@ -54,6 +57,8 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
         label: the recorded class; None, or what is no class of the model, says nothing.
         current: the predicted class.
     """
+    if label is None:
+        return ()
     try:
         recorded = density.classes_.item(density.class_index(label))
     except InvalidInput:
@@ -61,3 +66,46 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
     if recorded == current:
         return ()
     return (Note.of("class_denied", recorded=recorded, current=current),)
+
+
+def find_weakness(check: Check | None, *, classified: bool) -> tuple[Note, ...]:
+    """Return a note on what is wrong with a model, if something is.
+
+    Unlike the warnings of a check, which has as many rows as its caller thought fit, it allows for
+    chance: a finding must be beyond its bound by a standard error, and by what a calibrated model
+    would be off by in groups of so few rows.
+
+    Args:
+        check: on rows that were held out; None says nothing.
+        classified: whether a classifier judges the class, not the density.
+
+    Example:
+        >>> from daace import fit, load_table
+        >>> find_weakness(fit(load_table("iris")).held_out, classified=False)
+        ()
+    """
+    if check is None:
+        return ()
+    found = []
+    if check.rare - math.sqrt(check.rare * (1 - check.rare) / check.rows) > TOO_MANY_RARE:
+        found.append(f"{100 * check.rare:.0f}% of them are less plausible than 99% of its samples")
+    if not classified and check.brier - check.brier_error > check.brier_baseline:
+        found.append("its class probabilities are worse than the shares of the classes alone")
+    elif not classified and check.calibration_error - _chance(check) > POORLY_CALIBRATED:
+        found.append(
+            f"its class probabilities are off by {100 * check.calibration_error:.0f}% on average"
+        )
+    if not found:
+        return ()
+    return (Note.of("weak_density", rows=check.rows, findings="; ".join(found)),)
+
+
+def _chance(check: Check) -> float:
+    """Return the calibration error that a calibrated model is expected to have, by chance.
+
+    The mean of |accuracy - confidence| of m rows is about sqrt(2 / pi) of its standard deviation,
+    sqrt(p (1 - p) / m).
+    """
+    rows, p = (check.reliability[name].to_numpy() for name in ("rows", "confidence"))
+    gaps = np.sqrt(2 / np.pi * p * (1 - p) / rows)
+    return float((rows * gaps).sum() / rows.sum())

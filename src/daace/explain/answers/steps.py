@@ -1,4 +1,4 @@
-"""The way as instructions: a paragraph for each step, in plain words and units."""
+"""The path as instructions: a paragraph for each step, in plain words and units."""
 
 from __future__ import annotations
 

@@ -15,10 +15,11 @@ class Summary:
     Attributes:
         rows: explained.
         statuses: how often each status came out.
-        cost, steps: mean over the rows for which a way was found; missing if there is none.
-        cut_off: rows whose way is the best that was found until the time limit was over.
-        denied: rows with a way that give another class than the model takes them for.
-        weak: what is wrong with the model, in a sentence; empty if nothing is known to be.
+        cost: mean over the rows with a path; missing if there are none.
+        steps: mean number of steps over the rows with a path; missing if there are none.
+        cut_off: number of rows whose search was stopped by the time limit after a path was found.
+        denied: number of rows with a path whose recorded class differs from the prediction.
+        weak: weaknesses of the model, in a sentence; empty if none are known.
 
     Example:
         >>> print(Summary(rows=3, statuses={"found": 2, "timeout": 1}, cost=1.5, steps=2.0))

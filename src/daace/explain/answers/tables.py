@@ -142,7 +142,9 @@ class Layout:
         The outcome stands in front. An answer without changes has one row, without a feature.
 
         Args:
-            outcomes, index, others: as in `wide`.
+            outcomes: as in `wide`.
+            index: as in `wide`.
+            others: as in `wide`.
             sd: standard deviation of each feature, in user units.
         """
         moves = [list(o["moved"]) or [None] for o in outcomes]

@@ -20,7 +20,7 @@ from daace.explain.judging.classifier import ClassifierPosterior
 #: Draws of the density at which it, and a classifier, are compared; gradients at fewer.
 DRAWS, GRADIENTS = 1000, 32
 
-#: Rows that a classifier is asked about at once: one that fails on a row fails on so many.
+#: Rows that a classifier is asked about at once; if it fails on one, all of them are left out.
 ASKED = 100
 
 #: Numbers are compared in steps of its inverse, 3e-6: sums of a forest's trees, or of matrix
@@ -41,7 +41,7 @@ def identify_settings(settings: Settings) -> dict[str, Any]:
         "plausibility": float(settings.plausibility),
         "min_posterior": float(settings.min_posterior),
         "constraints": None if settings.constraints is None else repr(settings.constraints),
-        "planner": None if planner is None else describe_planner(planner),
+        "planner": None if planner is None else planner.describe(),
         "rows of the planner": None if planner is None else identify_planner(planner),
         "classifier": settings.classifier,
         "answers of the classifier": None
@@ -145,26 +145,3 @@ def _digest(about: dict[str, Any], arrays: dict[str, FloatArray]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def name_of(classifier: object) -> str:
-    """Return the name of a function, or of the kind of anything else.
-
-    Example:
-        >>> name_of(name_of), name_of(1.0)
-        ('name_of', 'float')
-    """
-    return str(getattr(classifier, "__name__", type(classifier).__name__))
-
-
-def describe_planner(planner: Any) -> str:
-    """Return a planner's name and its settings, but not the rows it may hold."""
-    settings: dict[str, Any] = {}
-    if is_dataclass(planner):
-        settings = {entry.name: getattr(planner, entry.name) for entry in fields(planner)}
-    simple = [
-        f"{name}={value!r}"
-        for name, value in settings.items()
-        if value is None or isinstance(value, int | float | str | tuple)
-    ]
-    return f"{type(planner).__name__}({', '.join(simple)})"

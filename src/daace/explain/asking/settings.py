@@ -9,12 +9,12 @@ from typing import Any
 from daace._checks import check_integer
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.answers.remarks import find_weakness
 from daace.explain.asking.rows import Rows
 from daace.explain.judging.budget import BudgetedPosterior
-from daace.explain.judging.classifier import ClassifierPosterior
+from daace.explain.judging.classifier import ClassifierPosterior, Judges
 from daace.explain.trust.check import Check
-from daace.explain.trust.held_out import find_weakness
-from daace.landscape.constraints import Constraints
+from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import Goal
 from daace.notes import Note
@@ -36,8 +36,7 @@ class Settings:
         min_log_prob: threshold of log p itself; overrides `plausibility`.
         min_posterior: smallest probability of the target at the end.
         constraints: what may change; anything when None.
-        classifier: name of the classifier that judges the class; None if the density does.
-        judge: that classifier.
+        judges: the classifier that decides the class; None if the density does.
         classifier_budget: rows that a search may ask the classifier about; no limit when None.
         held_out: how the density does on held-out rows.
         time_limit: seconds; overrides that of the planner.
@@ -55,8 +54,7 @@ class Settings:
     min_log_prob: float | None = None
     min_posterior: float = 0.5
     constraints: Constraints | None = None
-    classifier: str | None = None
-    judge: ClassifierPosterior | None = None
+    judges: Judges | None = None
     classifier_budget: int | None = None
     held_out: Check | None = None
     time_limit: float | None = None
@@ -77,7 +75,7 @@ class Settings:
         if self.classifier_budget is not None:
             check_integer("classifier_budget", self.classifier_budget, at_least=1)
         check_integer("seed", self.seed, at_least=0)
-        _ = self.landscape, self.goal(None), self.search  # each says what is wrong with it
+        _ = self.landscape, self.goal(None), self.search, self.judge  # each checks its own part
 
     def _check_density(self) -> None:
         if not isinstance(self.density, ConditionalDensity):
@@ -101,8 +99,18 @@ class Settings:
 
     @cached_property
     def rules(self) -> Constraints:
-        """The constraints; none are given when they were left out."""
-        return Constraints() if self.constraints is None else self.constraints
+        """The constraints; no rules when they were left out."""
+        return NO_RULES if self.constraints is None else self.constraints
+
+    @cached_property
+    def judge(self) -> ClassifierPosterior | None:
+        """The classifier as the rules let it see rows; None if the density judges."""
+        return None if self.judges is None else self.judges.seeing(self.rules.integer)
+
+    @property
+    def classifier(self) -> str | None:
+        """Name of the classifier; None if the density judges."""
+        return None if self.judges is None else self.judges.name
 
     @cached_property
     def search(self) -> Planner:

@@ -14,7 +14,7 @@ from daace.explain.judging.row_cache import RowCache, row_keys
 from daace.notes import Note
 from daace.planners.base import Judged, Status
 
-#: What is judged among other rows counts as so many nats less probable: alone it may round down.
+#: Nats that are subtracted from what is judged in a batch: alone it may round down.
 ROUNDING = 1e-9
 
 
@@ -34,7 +34,8 @@ class BudgetedPosterior:
         time_limit: seconds, from the beginning of the search.
 
     Attributes:
-        calls, rows: how often it was asked, and about how many rows.
+        calls: how often it was called.
+        rows: number of rows in these calls.
         stopped: how the search ends, if it was stopped.
         reason: the same as a note.
 
@@ -67,7 +68,11 @@ class BudgetedPosterior:
         self.begin(1)
 
     def begin(self, searches: int) -> None:
-        """Begin a search for so many explanations: each has the whole budget, all the same time."""
+        """Begin a search.
+
+        Args:
+            searches: explanations that are searched for together, each with the whole budget.
+        """
         self.calls = 0
         self.rows = 0
         self.stopped: Status | None = None

@@ -62,6 +62,7 @@ class ClassifierPosterior:
 
     Attributes:
         classes_: those of the density, in its order.
+        has_grad: whether the user gave its gradient.
 
     Raises:
         InvalidInput: the classifier knows other classes or other columns than the density, does
@@ -88,7 +89,7 @@ class ClassifierPosterior:
         whole: Collection[str] = (),
     ) -> None:
         self.classes_ = density.classes_
-        self._given = classifier, grad, frozenset(whole)
+        self.has_grad = grad is not None
         self._density = density
         self._ask, self._slope = read_questions(classifier, grad)
         self._columns = match_classes(classifier, density)
@@ -102,11 +103,6 @@ class ClassifierPosterior:
         self._whole = np.flatnonzero([name in whole for name in density.features_])
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._try()
-
-    def on(self, density: ConditionalDensity) -> ClassifierPosterior:
-        """Return the same classifier beside another density of the same columns and classes."""
-        classifier, grad, whole = self._given
-        return ClassifierPosterior(classifier, density, grad, whole=whole)
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return log p(y | x) of model-space rows; -inf where the classifier says never."""
@@ -164,11 +160,6 @@ class ClassifierPosterior:
             slopes *= others[:, None]
         with np.errstate(divide="ignore"):
             return np.log(shares), slopes
-
-    @property
-    def has_grad(self) -> bool:
-        """Whether the user gave its gradient."""
-        return self._given[1] is not None
 
     @property
     def rows_per_gradient(self) -> int:
@@ -286,6 +277,62 @@ class ClassifierPosterior:
                 f"{np.median(error) / max(np.median(size), SMALLEST):.0%}: leave it out to let "
                 "these be used."
             )
+
+
+class Judges:
+    """A classifier beside a density, as one judge for each set of whole features.
+
+    Judges are kept: they remember what the classifier predicts for draws of the density.
+
+    Args:
+        classifier: as in `ClassifierPosterior`.
+        density: as in `ClassifierPosterior`.
+        grad: as in `ClassifierPosterior`.
+    """
+
+    def __init__(
+        self,
+        classifier: Any,
+        density: ConditionalDensity,
+        grad: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._classifier, self._density, self._grad = classifier, density, grad
+        self._judges: dict[frozenset[str], ClassifierPosterior] = {}
+
+    @classmethod
+    def of(
+        cls, classifier: Any, density: ConditionalDensity, grad: Callable[[Any], Any] | None
+    ) -> Judges | None:
+        """Return the judges of a classifier; None if there is no classifier.
+
+        Raises:
+            InvalidInput: there is a gradient but no classifier.
+        """
+        if classifier is not None:
+            return cls(classifier, density, grad)
+        if grad is not None:
+            raise InvalidInput(
+                argument="classifier_grad", expected="come with a 'classifier'", got="none"
+            )
+        return None
+
+    @property
+    def name(self) -> str:
+        """The name of a function, or the class of any other classifier."""
+        return str(getattr(self._classifier, "__name__", type(self._classifier).__name__))
+
+    def seeing(self, whole: Collection[str]) -> ClassifierPosterior:
+        """Return the judge for which these features are whole numbers."""
+        features = frozenset(whole)
+        if features not in self._judges:
+            self._judges[features] = ClassifierPosterior(
+                self._classifier, self._density, self._grad, whole=features
+            )
+        return self._judges[features]
+
+    def on(self, density: ConditionalDensity) -> Judges:
+        """Return the same classifier beside another density of the same columns and classes."""
+        return Judges(self._classifier, density, self._grad)
 
 
 def judge_rows(judge: ClassifierPosterior, rows: FloatArray) -> tuple[FloatArray, dict[int, str]]:

@@ -124,7 +124,12 @@ def words_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
-    """Return a table whose first columns, so many, hold words and not numbers.
+    """Return a table whose first columns hold words instead of numbers.
+
+    Args:
+        head: of the columns.
+        rows: cells, which are escaped unless they are `Html`.
+        words: how many columns hold words.
 
     Example:
         >>> table(["table", "rows"], [["iris", "150"]])[-46:]

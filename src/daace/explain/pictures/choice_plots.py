@@ -65,7 +65,7 @@ def draw_front(data: pd.DataFrame, *, target: object, asked: float) -> Plot:
     bar.outline.set_visible(False)
     axes.set_ylim(-4, 104)
     axes.set_xlabel("cost of the path")
-    axes.set_ylabel("end is more plausible than so many % of cases")
+    axes.set_ylabel("end is more plausible than this % of cases")
     title = (
         "One path: nothing more to buy"
         if len(data) == 1

@@ -1,4 +1,4 @@
-"""Pictures of one path: each feature step by step, what brings the class, what lies on the way."""
+"""Pictures of one path: each feature step by step, what brings the class, the terrain between."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def steps_height(e: Answer) -> float:
 
 
 def draw_steps(figure: Figure | SubFigure, e: Answer) -> None:
-    """Draw each feature's way from the start to the counterfactual, in standard deviations."""
+    """Draw each feature from the start to the counterfactual, in standard deviations."""
     axes = figure.subplots()
     changes = e.changes()
     if changes.empty:

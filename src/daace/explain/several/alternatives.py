@@ -1,4 +1,4 @@
-"""Other ways to the same goal: what if one change of the best answer is not wanted?"""
+"""Other paths to the same goal: what if one change of the best answer is not wanted?"""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from daace.notes import Note
 from daace.planners.base import Plan, Planner, Status
 from daace.planners.optimizer import PathOptimizer
 
-#: Two ends are different answers when some feature differs by so many standard deviations; the
+#: Two ends are different answers if some feature differs by this many standard deviations; the
 #: first look is for ends twice as far apart.
 APART, WELL_APART = 0.5, 1.0
 
-#: An alternative costs at most so many times the best answer.
-DEARER = 1.5
+#: An alternative costs at most this many times the best answer.
+COSTLIER = 1.5
 
 #: A straight line costs a little more than the path it becomes.
 SCOUT_SLACK = 1.1
@@ -58,7 +58,7 @@ def with_alternatives(query: Query, problem: Any, best: Explanation, count: int)
         rng=np.random.default_rng(query.settings.seed),
     )
     if not others and best.step_count:
-        return replace(best, notes=(*best.notes, Note.of("no_alternative", factor=DEARER)))
+        return replace(best, notes=(*best.notes, Note.of("no_alternative", factor=COSTLIER)))
     plans = [report_judgement(query, problem, plan) for plan in others]
     answers = [explain_solved(query, Solved(problem, plan)).with_model(query) for plan in plans]
     return replace(best, alternatives=tuple(answers))
@@ -67,12 +67,12 @@ def with_alternatives(query: Query, problem: Any, best: Explanation, count: int)
 def find_alternatives(
     problem: Problem, best: Plan, *, planner: Planner, count: int, rng: np.random.Generator
 ) -> list[Plan]:
-    """Plan other ways, with ends that differ from the best one's and from each other.
+    """Plan other paths, with ends that differ from the best one's and from each other.
 
     Each of the largest changes of the best answer is barred in turn: the feature may not move its
     way at all, or only half of it. Besides, a more plausible end is asked for. Straight lines
     show which of these are worth a search; those that pay are planned in full. Every alternative
-    meets the goal of the problem, and is the cheapest way found under its own bar.
+    meets the goal of the problem, and is the cheapest path found under its own bar.
 
     Args:
         problem: what was asked.
@@ -86,7 +86,7 @@ def find_alternatives(
         more between any two ends, the best one included, and none costs more than 1.5 times the
         best. Fewer where fewer were found.
     """
-    limit = best.cost + (DEARER - 1) * abs(best.cost)
+    limit = best.cost + (COSTLIER - 1) * abs(best.cost)
     if best.status is not Status.FOUND or _too_near(problem, best):
         return []
     scout = replace(planner, vertices=0) if type(planner) is PathOptimizer else planner
@@ -160,7 +160,7 @@ def _too_near(problem: Problem, best: Plan) -> bool:
     land = problem.landscape
     lightest = float(problem.feasible.weights.min())
     never_cheaper = land.scale == "relative"
-    return never_cheaper and (1 + DEARER) * best.cost < APART * min(1.0, lightest)
+    return never_cheaper and (1 + COSTLIER) * best.cost < APART * min(1.0, lightest)
 
 
 def _cheapest_first(plans: list[Plan]) -> list[Plan]:

@@ -1,4 +1,4 @@
-"""Is the way longer for some than for others? Answers compared by group."""
+"""Is the path longer for some groups than for others? Answers compared by group."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Audit:
         """Return a row per group.
 
         Columns: rows; already_there (share of the valid rows that needs no change); found (share
-        with a way, of those who need one); cost and length (medians over the ways found; the
+        with a path, of those that need one); cost and length (medians over the paths; the
         length in standard deviations); changes (mean number of features that
         `Explanation.changes` lists); steps (mean); invalid (rows that cannot be explained, which
         count nowhere else but in rows).

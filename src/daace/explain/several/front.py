@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray
+from daace.exceptions import InvalidInput
 from daace.explain.answering import explain_solved
 from daace.explain.asking.query import Query
 from daace.explain.asking.solving import Solved, report_judgement, solve_row
 from daace.explain.explanation import Explanation
+from daace.explain.several.choices import Choices
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Planner, arrive
 from daace.planners.nsga2 import NSGA2, Front
@@ -22,7 +24,7 @@ from daace.planners.optimizer import PathOptimizer
 if TYPE_CHECKING:
     from daace.explain.pictures.canvas import Plot
 
-#: Members, at most: so many searches take about as long as the genetic one.
+#: Members, at most: this many searches take about as long as the genetic one.
 MEMBERS = 10
 
 #: Probabilities that differ by less are equal; so are log-densities, in standard deviations.
@@ -31,28 +33,19 @@ EQUAL = 1e-3
 #: The log-density of an end may round differently when it is judged alone.
 ROUNDING = 1e-9
 
-#: Steps from what the cheapest way reaches to what a member of the genetic search does.
+#: Steps from what the cheapest path reaches to what a member of the genetic search does.
 STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class ExplanationFront:
-    """Explanations of one row, the cheapest first; a dearer one is more certain or plausible.
+class ExplanationFront(Choices):
+    """Explanations of one row, cheapest first; costlier ones are more certain or plausible.
 
     Attributes:
         explanations: members of the front; none where no path to the goal was found.
     """
 
     explanations: tuple[Explanation, ...]
-
-    def __len__(self) -> int:
-        return len(self.explanations)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self.explanations)
-
-    def __getitem__(self, position: int) -> Explanation:
-        return self.explanations[position]
 
     def __repr__(self) -> str:
         return f"ExplanationFront(members={len(self)})"
@@ -74,6 +67,18 @@ class ExplanationFront:
             target=None if first is None else first.target,
             asked=0.0 if first is None else first.provenance.min_posterior,
         )
+
+
+def check_search(planner: object) -> NSGA2:
+    """Return a planner that can search for a front.
+
+    Raises:
+        InvalidInput: it is another planner.
+    """
+    if not isinstance(planner, NSGA2):
+        kind = type(planner).__name__
+        raise InvalidInput(argument="planner", expected="be an NSGA2", got=kind)
+    return planner
 
 
 def search_front(query: Query, search: NSGA2, *, vertices: int) -> ExplanationFront:
@@ -128,7 +133,7 @@ def _plan(
 def _spread(found: Front, plain: FloatArray) -> Iterator[FloatArray]:
     """Choose pairs of log p and posterior, each far from the plain one and from those before.
 
-    They lie on the ways from the plain pair to those of the genetic search. None asks for more
+    They lie on the lines from the plain pair to those of the genetic search. None asks for more
     than a member of it has.
     """
     if not len(found):

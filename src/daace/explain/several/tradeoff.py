@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from daace.explain.answering import explain_solved
 from daace.explain.asking.query import Query
 from daace.explain.asking.solving import Solved, solve_row
 from daace.explain.explanation import Explanation
+from daace.explain.several.choices import Choices
 from daace.landscape.cost import Landscape
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan
@@ -31,10 +32,10 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Tradeoff:
-    """One explanation per penalty, from the shortest way to the most plausible one.
+class Tradeoff(Choices):
+    """One explanation per penalty, from the shortest path to the most plausible one.
 
-    Along the scan neither the length nor the mean log-density of the way falls: each way that was
+    Along the scan neither the length nor the mean log-density of the path decreases: each path
     found for one penalty is a candidate for all, and the cheapest such scan is chosen.
 
     Attributes:
@@ -57,15 +58,6 @@ class Tradeoff:
     explanations: tuple[Explanation, ...]
     lengths: FloatArray
     log_probs: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.explanations)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self.explanations)
-
-    def __getitem__(self, position: int) -> Explanation:
-        return self.explanations[position]
 
     def __repr__(self) -> str:
         found = sum(e.found for e in self)

@@ -136,7 +136,7 @@ def summarize(said: HeldOut, kind: str, log_posteriors: FloatArray | None = None
     Args:
         said: what it says of them.
         kind: of the density.
-        log_posteriors: log p(y | x) of whoever judges the class, `(rows, classes)`; the
+        log_posteriors: log p(y | x) of the model that decides the class, `(rows, classes)`; the
             density's when left out.
     """
     labels, draws = said.labels, said.draws

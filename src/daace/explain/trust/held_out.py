@@ -17,15 +17,7 @@ from daace.density.base import ConditionalDensity
 from daace.density.privacy import FEWEST_ROWS
 from daace.density.registry import name_of
 from daace.exceptions import InvalidInput
-from daace.explain.trust.check import (
-    BINS,
-    POORLY_CALIBRATED,
-    TOO_MANY_RARE,
-    Check,
-    find_warnings,
-    summarize,
-)
-from daace.notes import Note
+from daace.explain.trust.check import BINS, Check, find_warnings, summarize
 
 #: Fields of a `Check` that are plain numbers.
 NUMBERS = tuple(field.name for field in fields(Check) if field.type == "float")
@@ -59,7 +51,7 @@ def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
 def _without_single_rows(check: Check) -> Check:
     """Return the check with nothing that rests on fewer rows than a model file may tell of.
 
-    Quantiles are those of groups of `FEWEST_ROWS` rows, and so many are in each bin.
+    Quantiles are those of groups of `FEWEST_ROWS` rows, and each bin has at least as many.
     """
     groups = max(1, check.rows // FEWEST_ROWS)
     middles = (np.arange(groups) + 0.5) / groups
@@ -89,49 +81,6 @@ def _merged(one: FloatArray, other: FloatArray) -> FloatArray:
     merged: FloatArray = (one[0] * one + other[0] * other) / rows
     merged[0] = rows
     return merged
-
-
-def find_weakness(check: Check | None, *, classified: bool) -> tuple[Note, ...]:
-    """Return a note on what is wrong with a model, if something is.
-
-    Unlike the warnings of a check, which has as many rows as its caller thought fit, it allows for
-    chance: a finding must be beyond its bound by a standard error, and by what a calibrated model
-    would be off by in groups of so few rows.
-
-    Args:
-        check: on rows that were held out; None says nothing.
-        classified: whether a classifier judges the class, not the density.
-
-    Example:
-        >>> from daace import fit, load_table
-        >>> find_weakness(fit(load_table("iris")).held_out, classified=False)
-        ()
-    """
-    if check is None:
-        return ()
-    found = []
-    if check.rare - math.sqrt(check.rare * (1 - check.rare) / check.rows) > TOO_MANY_RARE:
-        found.append(f"{100 * check.rare:.0f}% of them are less plausible than 99% of its samples")
-    if not classified and check.brier - check.brier_error > check.brier_baseline:
-        found.append("its class probabilities are worse than the shares of the classes alone")
-    elif not classified and check.calibration_error - _chance(check) > POORLY_CALIBRATED:
-        found.append(
-            f"its class probabilities are off by {100 * check.calibration_error:.0f}% on average"
-        )
-    if not found:
-        return ()
-    return (Note.of("weak_density", rows=check.rows, findings="; ".join(found)),)
-
-
-def _chance(check: Check) -> float:
-    """Return the calibration error that a calibrated model is expected to have, by chance.
-
-    The mean of |accuracy - confidence| of m rows is about sqrt(2 / pi) of its standard deviation,
-    sqrt(p (1 - p) / m).
-    """
-    rows, p = (check.reliability[name].to_numpy() for name in ("rows", "confidence"))
-    gaps = np.sqrt(2 / np.pi * p * (1 - p) / rows)
-    return float((rows * gaps).sum() / rows.sum())
 
 
 # In a model file ----------------------------------------------------------------------------------

@@ -15,11 +15,10 @@ from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import Answer
-from daace.explain.asking.merging import merge_steps
 from daace.explain.asking.query import Query
 from daace.explain.asking.rows import Rows
 from daace.explain.asking.settings import Settings
-from daace.explain.asking.solving import Solved, solve_row
+from daace.explain.asking.solving import Solved, merge_steps, solve_row
 from daace.explain.trust.check import as_table
 
 #: Draws of a bootstrap sample until every class has two rows.
@@ -102,8 +101,8 @@ def measure_stability(
 
 
 def _with_density(settings: Settings, density: ConditionalDensity) -> Settings:
-    judge = None if settings.judge is None else settings.judge.on(density)
-    return replace(settings, density=density, judge=judge)
+    judges = None if settings.judges is None else settings.judges.on(density)
+    return replace(settings, density=density, judges=judges)
 
 
 def _state(query: Query) -> tuple[bool, bool]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,18 +38,11 @@ class Lower(Rule):
                 raise InvalidInput(argument="lower", expected="not exceed 'upper'", got=got)
 
     def compile(self, draft: Draft) -> None:
-        j = draft.position[self.feature]
-        value = (self.number - draft.mean[j]) / draft.scale[j]
-        if draft.x[j] - value < -ROUNDING * max(1.0, abs(value)):
-            raise _excluded(self.name, self.feature, self.number, draft)
-        draft.bound_below(j, model=value, user=self.number)
+        value = _in_model_space(self, draft, side=1)
+        draft.bound_below(draft.position[self.feature], model=value, user=self.number)
 
     def relaxation(self, start: Row) -> Relaxation:
-        return Relaxation(
-            now=self.number,
-            needed=lambda end: end[self.feature],
-            moved=lambda number: (Lower(self.feature, number),),
-        )
+        return _by_moving(self, lambda end: end[self.feature])
 
 
 @dataclass(frozen=True)
@@ -65,18 +58,11 @@ class Upper(Rule):
     number: float
 
     def compile(self, draft: Draft) -> None:
-        j = draft.position[self.feature]
-        value = (self.number - draft.mean[j]) / draft.scale[j]
-        if value - draft.x[j] < -ROUNDING * max(1.0, abs(value)):
-            raise _excluded(self.name, self.feature, self.number, draft)
-        draft.bound_above(j, model=value, user=self.number)
+        value = _in_model_space(self, draft, side=-1)
+        draft.bound_above(draft.position[self.feature], model=value, user=self.number)
 
     def relaxation(self, start: Row) -> Relaxation:
-        return Relaxation(
-            now=self.number,
-            needed=lambda end: end[self.feature],
-            moved=lambda number: (Upper(self.feature, number),),
-        )
+        return _by_moving(self, lambda end: end[self.feature])
 
 
 @dataclass(frozen=True)
@@ -97,11 +83,7 @@ class MaxRise(Rule):
         draft.bound_above(j, model=model, user=draft.row[j] + self.number)
 
     def relaxation(self, start: Row) -> Relaxation:
-        return Relaxation(
-            now=self.number,
-            needed=lambda end: end[self.feature] - start[self.feature],
-            moved=lambda number: (MaxRise(self.feature, number),),
-        )
+        return _by_moving(self, lambda end: end[self.feature] - start[self.feature])
 
 
 @dataclass(frozen=True)
@@ -122,19 +104,35 @@ class MaxFall(Rule):
         draft.bound_below(j, model=model, user=draft.row[j] - self.number)
 
     def relaxation(self, start: Row) -> Relaxation:
-        return Relaxation(
-            now=self.number,
-            needed=lambda end: -(end[self.feature] - start[self.feature]),
-            moved=lambda number: (MaxFall(self.feature, number),),
+        return _by_moving(self, lambda end: -(end[self.feature] - start[self.feature]))
+
+
+def _in_model_space(rule: Lower | Upper, draft: Draft, *, side: int) -> float:
+    """Return a bound in model space.
+
+    Args:
+        rule: a bound in user units.
+        draft: knows the start and the scaling.
+        side: 1 for a lower bound, -1 for an upper one.
+
+    Raises:
+        InvalidInput: the start is beyond the bound.
+    """
+    j = draft.position[rule.feature]
+    value = float((rule.number - draft.mean[j]) / draft.scale[j])
+    if side * (draft.x[j] - value) < -ROUNDING * max(1.0, abs(value)):
+        here = draft.x[j] * draft.scale[j] + draft.mean[j]
+        raise InvalidInput(
+            argument=rule.name,
+            expected="allow the start",
+            got=f"{rule.name}={rule.number:g} for '{rule.feature}', which is {here:g} now",
+            remedy="move the bound or leave it out",
         )
+    return value
 
 
-def _excluded(name: str, feature: str, bound: float, draft: Draft) -> InvalidInput:
-    j = draft.position[feature]
-    here = draft.x[j] * draft.scale[j] + draft.mean[j]
-    return InvalidInput(
-        argument=name,
-        expected="allow the start",
-        got=f"{name}={bound:g} for '{feature}', which is {here:g} now",
-        remedy="move the bound or leave it out",
-    )
+def _by_moving(
+    rule: Lower | Upper | MaxRise | MaxFall, needed: Callable[[Row], float]
+) -> Relaxation:
+    """Return how a rule is relaxed by moving its number to what the end of a path needs."""
+    return Relaxation(rule.number, needed, lambda number: (replace(rule, number=number),))

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from daace._formats import exact
-
-#: A number without a sign.
-NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+from daace.data.numbers import UNSIGNED
 
 #: Between the sides of an equation; names that contain one of these are quoted.
 RELATION = re.compile(r"(<=|>=|==|=)")
@@ -105,10 +103,10 @@ def _read_sum(text: str, quoted: list[str]) -> tuple[dict[str, float], float]:
 def _read_term(term: str) -> tuple[float, str | None]:
     """Return a number and the feature that it multiplies; None where it stands alone."""
     factors = [factor.strip() for factor in term.split("*")]
-    if len(factors) == 1 and (leading := re.match(rf"(?:{NUMBER.pattern})\s+(?=\S)", term)):
+    if len(factors) == 1 and (leading := re.match(rf"(?:{UNSIGNED.pattern})\s+(?=\S)", term)):
         factors = [leading.group().strip(), term[leading.end() :]]
-    numbers = [factor for factor in factors if NUMBER.fullmatch(factor)]
-    names = [factor for factor in factors if not NUMBER.fullmatch(factor)]
+    numbers = [factor for factor in factors if UNSIGNED.fullmatch(factor)]
+    names = [factor for factor in factors if not UNSIGNED.fullmatch(factor)]
     if not all(factors) or len(numbers) > 1 or len(names) > 1:
         raise ValueError(HOW)
     return float(numbers[0]) if numbers else 1.0, names[0] if names else None
