@@ -59,7 +59,7 @@ def check_sizes(
 
 def try_density(density: ConditionalDensity) -> None:
     """Use a rebuilt density; raise `ValueError` if it fails or contradicts its statistics."""
-    n, classes = len(density.features_), len(density.classes_)
+    n, classes = density.encoding_.width, len(density.classes_)
     rng = np.random.default_rng(DRAWS_SEED)
     each = max(1, min(TRIED_PER_CLASS, TRIED // classes))
     with np.errstate(all="ignore"):

@@ -25,7 +25,16 @@ from daace.testing.grids import Stretch, integrals_over_cells
 DensityLaw: TypeAlias = Callable[[ConditionalDensity, np.random.Generator], None]
 
 #: Attributes that a density has from its table, not from `to_arrays`.
-FROM_TABLE = ("classes_", "features_", "target_", "units_", "standardizer_", "draws_")
+FROM_TABLE = (
+    "classes_",
+    "features_",
+    "encoding_",
+    "line_weights_",
+    "target_",
+    "units_",
+    "standardizer_",
+    "draws_",
+)
 
 
 def check_density(density: ConditionalDensity, *, rng: np.random.Generator | None = None) -> None:
@@ -283,7 +292,10 @@ def copies_are_bit_equal(density: ConditionalDensity, rng: np.random.Generator) 
     floats = all(array.dtype == np.float64 for array in arrays.values())
     require(floats, "'to_arrays' must return float64 arrays.")
     stored = {name: array.copy() for name, array in arrays.items()}
-    again = type(density).from_arrays(stored, json.loads(json.dumps(settings)))
+    settings = json.loads(json.dumps(settings))
+    if density.encoding_.code_sizes:
+        settings["encoding"] = density.encoding_
+    again = type(density).from_arrays(stored, settings)
     for name in FROM_TABLE:
         setattr(again, name, getattr(density, name))
     _require_same(density, again, rng, "A density rebuilt from its arrays")
