@@ -120,6 +120,16 @@ class Encoding:
         """A name for each column of the array, for messages."""
         return (*self.names, *(f"{self.names[j]} (atom)" for j in self.atom_columns))
 
+    def word(self, column: int, code: int) -> tuple[str, str]:
+        """Return the name of the feature that a column of codes belongs to, and the code's word.
+
+        Args:
+            column: of the array.
+            code: 0, 1, ...
+        """
+        owner = {at: j for j, at in self.atom_columns.items()}.get(column, column)
+        return self.names[owner], self.features[owner].words[code]
+
     # Rows -------------------------------------------------------------------------------------
 
     def encode(self, frame: pd.DataFrame) -> FloatArray:

@@ -50,20 +50,39 @@ class CodeLayout:
             encoding: what each column is.
             standardizer: maps the atoms' values to model space.
         """
-        numbers = np.array(encoding.number_columns, dtype=np.intp)
+        having = encoding.atom_columns
+        most = max((encoding.features[j].codes for j in having), default=1)
+        values = np.zeros((len(encoding.number_columns), most))
+        for i, j in enumerate(encoding.number_columns):
+            feature = encoding.features[j]
+            for code, atom in enumerate(feature.atoms, start=1):
+                place = feature.fill if atom != atom else atom
+                values[i, code] = (place - standardizer.mean[j]) / standardizer.scale[j]
+        return cls.of_columns(encoding, values)
+
+    @classmethod
+    def of_columns(cls, encoding: Encoding, values: FloatArray) -> CodeLayout:
+        """Return the layout of an encoding whose atoms have these values in model space.
+
+        Raises:
+            ValueError: there are more or fewer of them.
+        """
         columns = list(encoding.code_sizes)
-        sizes = tuple(encoding.code_sizes.values())
-        atoms = np.full(len(numbers), -1, dtype=np.intp)
+        atoms = [
+            columns.index(encoding.atom_columns[j]) if j in encoding.atom_columns else -1
+            for j in encoding.number_columns
+        ]
         most = max((encoding.features[j].codes for j in encoding.atom_columns), default=1)
-        values = np.zeros((len(numbers), most))
-        for i, j in enumerate(numbers.tolist()):
-            if j in encoding.atom_columns:
-                feature = encoding.features[j]
-                atoms[i] = columns.index(encoding.atom_columns[j])
-                for code, atom in enumerate(feature.atoms, start=1):
-                    place = feature.fill if atom != atom else atom
-                    values[i, code] = (place - standardizer.mean[j]) / standardizer.scale[j]
-        return cls(encoding.width, numbers, np.array(columns, dtype=np.intp), sizes, atoms, values)
+        if values.shape != (len(atoms), most):
+            raise ValueError("the atoms have other values than the encoding says")
+        return cls(
+            encoding.width,
+            np.array(encoding.number_columns, dtype=np.intp),
+            np.array(columns, dtype=np.intp),
+            tuple(encoding.code_sizes.values()),
+            np.array(atoms, dtype=np.intp),
+            values,
+        )
 
     @cached_property
     def atomic(self) -> IntArray:
@@ -143,6 +162,14 @@ class CodeTables:
                 place = flat[:, parent] * table.shape[1] + place
             total += table.reshape(-1, table.shape[2]).take(place, axis=0)
         return total.reshape(*codes.shape[:-1], -1)
+
+    def shares(self) -> list[FloatArray]:
+        """Return the probability of each code in each component, shape `(codes, components)`."""
+        found: dict[int, FloatArray] = {}
+        for j in parents_first(self.parents):
+            table, parent = np.exp(self.tables[j]), int(self.parents[j])
+            found[j] = np.einsum("pc,pdc->dc", found[parent], table) if parent >= 0 else table[0]
+        return [found[j] for j in range(len(self.tables))]
 
     def log_measure(self, elsewhere: FloatArray | None) -> FloatArray | float:
         """Return the sum of h over the numbers that are elsewhere, shape `(...,)`."""
