@@ -161,7 +161,7 @@ class CodeTables:
             if parent >= 0:
                 place = flat[:, parent] * table.shape[1] + place
             total += table.reshape(-1, table.shape[2]).take(place, axis=0)
-        return total.reshape(*codes.shape[:-1], -1)
+        return total.reshape(*codes.shape[:-1], total.shape[1])
 
     def shares(self) -> list[FloatArray]:
         """Return the probability of each code in each component, shape `(codes, components)`."""
