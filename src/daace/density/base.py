@@ -14,9 +14,8 @@ import pandas as pd
 
 from daace._checks import check_known
 from daace._typing import FloatArray, IntArray, Labels, Pullback
-from daace._wording import quote
 from daace.data.encoding import Encoding
-from daace.data.labels import label_array
+from daace.data.labels import find_class
 from daace.data.standardizer import Standardizer
 from daace.data.table import Table, check_numbers, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
@@ -158,8 +157,7 @@ class ConditionalDensity(ABC):
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y) at the same nodes of every segment of many paths, and its pullback.
 
-        The codes of a segment are those of its last waypoint. Densities with a closed form along
-        a line may override it.
+        A segment has the codes of its last waypoint. Densities with a closed form may override it.
 
         Args:
             paths: shape `(paths, waypoints, n)`.
@@ -192,8 +190,8 @@ class ConditionalDensity(ABC):
             return in_two_passes(
                 self.log_joint_along, self.log_joint_and_pullback, paths, nodes, looks
             )
-        codes = self.encoding_.code_sizes
-        return in_one_pass(self.log_joint_and_pullback, paths, nodes, looks, codes)
+        held = self.encoding_.code_sizes
+        return in_one_pass(self.log_joint_and_pullback, paths, nodes, looks, held)
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""
@@ -206,9 +204,8 @@ class ConditionalDensity(ABC):
     def log_measure(self, X: FloatArray) -> FloatArray:
         """Return the sum of h over the numbers with atoms that stand at none, shape `(rows,)`.
 
-        `log_joint` is taken with respect to a measure in which the line of such a number has the
-        weight e^h beside the mass 1 of each atom, so that it does not depend on units:
-        `log_joint(X) + log_measure(X)` is the plain log-density. It is 0 without atoms.
+        `log_joint` is with respect to a measure in which the line of such a number has the weight
+        e^h beside the mass 1 of each atom; with `log_measure(X)` added, it is the plain one.
         """
         rows = self._check_rows(X)
         total = np.zeros(len(rows))
@@ -269,17 +266,7 @@ class ConditionalDensity(ABC):
         Raises:
             InvalidInput: there is no such class.
         """
-        known = self.classes_.tolist()
-        text = str(label_array([label]).item(0))  # 1.0 is 1, as it was when the table was read
-        wanted = (str(label), text)
-        match = [k for k, name in enumerate(known) if str(name) in wanted]
-        if not match:
-            raise InvalidInput(
-                argument="The class",
-                expected=f"be one of {quote(known, limit=20)}",
-                got=f"'{label}'",
-            )
-        return match[0]
+        return find_class(label, self.classes_)
 
     def to_model(self, rows: object) -> FloatArray:
         """Map rows in user units to model space, shape `(rows, n)`.
@@ -383,8 +370,8 @@ class ConditionalDensity(ABC):
         if not self.takes_codes:
             check_numbers(table)
         check_class_sizes(table, self.fewest_rows)
-        names, codes = table.encoding.column_names, tuple(table.encoding.code_sizes)
-        standardizer = Standardizer.fit(table.X, features=names, codes=codes)
+        codes = tuple(table.encoding.code_sizes)
+        standardizer = Standardizer.fit(table.X, features=table.encoding.column_names, codes=codes)
         self.classes_ = table.classes
         self.features_ = table.features
         self.encoding_ = table.encoding

@@ -100,7 +100,8 @@ class ClassComponents:
         """Return what codes add to log p of each component, with the measure taken off."""
         assert self.codes is not None
         measure = np.asarray(self.codes.log_measure(elsewhere))
-        return self.codes.log_prob(codes) - measure[..., None]
+        logs: FloatArray = self.codes.log_prob(codes) - measure[..., None]
+        return logs
 
     def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
         """Sum the components of each class; they are the last axis."""

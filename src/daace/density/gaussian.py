@@ -42,14 +42,16 @@ class WhitenedGaussians:
     @cached_property
     def _families(self) -> FloatArray:
         """The part of each number in the constant, if row i of the whiteners belongs to it."""
-        parts: FloatArray = np.log(np.abs(np.einsum("cii->ci", self.whiteners)))
-        return parts - 0.5 * np.log(2 * np.pi)
+        diagonals: FloatArray = np.einsum("cii->ci", self.whiteners)
+        parts: FloatArray = np.log(np.abs(diagonals)) - 0.5 * np.log(2 * np.pi)
+        return parts
 
     def _constants(self, elsewhere: FloatArray | None) -> FloatArray:
         if elsewhere is None:
             constant: FloatArray = self._constant  # type: ignore[attr-defined]
             return constant
-        return self.log_weights + elsewhere @ self._families.T
+        masked: FloatArray = self.log_weights + elsewhere @ self._families.T
+        return masked
 
     @cached_property
     def means(self) -> FloatArray:

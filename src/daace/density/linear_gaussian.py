@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice, check_integer
-from daace._progress import Bar
 from daace._typing import FloatArray, Labels, Pullback
 from daace._warnings import warn_user
 from daace._wording import quote
@@ -35,12 +34,12 @@ from daace.density.network.hill_climbing import hill_climb
 from daace.density.network.mixed_profiles import MixedLearner
 from daace.density.network.mixed_rows import MixedRows
 from daace.density.network.profile_count import (
-    LADDER,
     NumbersAndCodes,
     NumbersOnly,
     Trade,
     Trial,
-    choose_profiles,
+    count_profiles,
+    trials_frame,
 )
 from daace.density.network.profiles import Climb, ProfileLearner, ProfileParameters
 from daace.density.network_arrays import (
@@ -166,7 +165,7 @@ class LinearGaussianNetwork(ConditionalDensity):
             trade = NumbersAndCodes(layout, grid, climb)
         trials: list[list[Trial]] = []
         if counts is None and self.profiles == "auto":
-            counts, trials = _count_profiles(rows, trade, progress)
+            counts, trials = count_profiles(rows, trade, progress=progress)
         counts = counts or [int(self.profiles)] * len(rows)
         codes = None
         if coded:
@@ -181,7 +180,7 @@ class LinearGaussianNetwork(ConditionalDensity):
             structure = climb(stats, None)
             parameters = ProfileParameters.without_profiles(*fit_parameters(stats, structure))
         self._keep(parameters, structure, codes)
-        self.trials_ = self._trials_frame(trials)
+        self.trials_ = trials_frame(trials, self.classes_, self.target_)
         self._finish()
         return self
 
@@ -395,25 +394,3 @@ class LinearGaussianNetwork(ConditionalDensity):
             )
 
         return climb
-
-    def _trials_frame(self, trials: list[list[Trial]]) -> pd.DataFrame:
-        rows = [
-            (label, *trial)
-            for label, tried in zip(self.classes_.tolist(), trials, strict=False)
-            for trial in tried
-        ]
-        return pd.DataFrame(rows, columns=[self.target_, *Trial._fields])
-
-
-def _count_profiles(
-    rows: list[FloatArray], trade: Trade, progress: bool
-) -> tuple[list[int], list[list[Trial]]]:
-    """Choose the number of profiles of each class."""
-    counts, trials = [], []
-    with Bar("Profiles", len(rows) * len(LADDER), shown=progress) as bar:
-        for group in rows:
-            count, tried = choose_profiles(group, trade=trade, advance=bar.advance)
-            bar.advance(steps=len(LADDER) - len(tried))
-            counts.append(count)
-            trials.append(tried)
-    return counts, trials

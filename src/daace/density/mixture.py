@@ -69,7 +69,7 @@ class GaussianMixture(ConditionalDensity):
         plain = Encoding.of_numbers([f"x{j + 1}" for j in range(mu.shape[1])])
         known = plain if encoding is None else encoding
         shares = _read_tables(tables, known, mu.shape)
-        whiteners = np.linalg.inv(_roots(sigma))
+        whiteners = np.asarray(np.linalg.inv(_roots(sigma)), dtype=np.float64)
         self.weights = w / w.sum()
         self.means = mu
         self.covariances = sigma
@@ -185,7 +185,7 @@ def _roots(covariances: FloatArray) -> FloatArray:
         raise wrong from None
     if not np.allclose(covariances, covariances.transpose(0, 2, 1)):
         raise wrong
-    return roots
+    return np.asarray(roots, dtype=np.float64)
 
 
 def _read_tables(

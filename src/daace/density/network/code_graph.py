@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -84,8 +85,8 @@ def _gain(pairs: FloatArray, rows: int) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(pairs > 0, pairs * np.log(pairs / expected), 0.0)
     gained = float((logs * enough).sum())
-    free = int(enough.sum()) * (pairs.shape[1] - 1)
-    return gained - 0.5 * float(np.log(rows)) * free
+    free = float(enough.sum()) * (int(pairs.shape[1]) - 1)
+    return gained - 0.5 * math.log(rows) * float(free)
 
 
 def _ancestors(code: int, parents: IntArray) -> list[int]:

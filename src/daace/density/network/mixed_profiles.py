@@ -7,6 +7,7 @@ to do with a code comes through the profile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,7 +112,7 @@ class MixedLearner:
         components = len(parameters.owner)
         free = count_parameters(structure, components) + components - len(self.classes)
         free += sum(table.size - table.shape[0] * components for table in parameters.tables)
-        return self.rows * mean - 0.5 * float(np.log(self.rows)) * free
+        return self.rows * mean - 0.5 * math.log(self.rows) * float(free)
 
     def _start(self, rows: MixedRows, wanted: int, rng: np.random.Generator) -> FloatArray:
         """Return the shares after a few steps from the best of some starts."""

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 
-from daace._typing import FloatArray, IntArray
+from daace._progress import Bar
+from daace._typing import FloatArray, IntArray, Labels
 from daace.density.bayes import log_sum_exp
 from daace.density.codes import CodeLayout
 from daace.density.network.expectation import MonomialRows
@@ -155,6 +157,42 @@ def choose_profiles(
         if behind.mean() <= max(error, NEARLY):
             return trial.profiles, trials
     return 1, trials
+
+
+def count_profiles(
+    rows: Sequence[FloatArray], trade: Trade, *, progress: bool
+) -> tuple[list[int], list[list[Trial]]]:
+    """Choose the number of profiles of each class.
+
+    Args:
+        rows: of each class.
+        trade: how networks are learned.
+        progress: show a bar on stderr.
+    """
+    counts, trials = [], []
+    with Bar("Profiles", len(rows) * len(LADDER), shown=progress) as bar:
+        for group in rows:
+            count, tried = choose_profiles(group, trade=trade, advance=bar.advance)
+            bar.advance(steps=len(LADDER) - len(tried))
+            counts.append(count)
+            trials.append(tried)
+    return counts, trials
+
+
+def trials_frame(trials: Sequence[Sequence[Trial]], classes: Labels, target: str) -> pd.DataFrame:
+    """Return what was tried: class, profiles, held-out log-likelihood and BIC.
+
+    Args:
+        trials: of each class; none if nothing was tried.
+        classes: the class labels.
+        target: name of the class.
+    """
+    rows = [
+        (label, *trial)
+        for label, tried in zip(classes.tolist(), trials, strict=False)
+        for trial in tried
+    ]
+    return pd.DataFrame(rows, columns=[target, *Trial._fields])
 
 
 def _splits(X: FloatArray) -> list[np.ndarray]:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from daace._formats import shorten
 from daace._typing import FloatArray
-from daace.data.numbers import parse_numbers
 from daace.data.encoding import Encoding
+from daace.data.numbers import parse_numbers
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 
