@@ -12,6 +12,9 @@ from daace.density.codes import CodeLayout, CodeTables, parents_first
 from daace.density.network.graph import Structure, topological_order
 from daace.density.network.profiles import ProfileParameters
 
+#: Largest weight of a line: model space is standardised, so that no mean log-density is as large.
+LARGEST_WEIGHT = 50.0
+
 
 def parameters_from_arrays(
     arrays: Mapping[str, FloatArray],
@@ -106,4 +109,6 @@ def tables_from_arrays(
         if not np.allclose(np.exp(table).sum(axis=1), 1.0, rtol=0, atol=1e-6):
             raise ValueError(f"the probabilities of 'table.{j}' do not sum to 1")
         tables.append(table)
+    if np.abs(arrays["line_weights"]).max(initial=0.0) > LARGEST_WEIGHT:
+        raise ValueError("the weight of a line is too large")
     return CodeTables(layout, places, tables, arrays["line_weights"])
