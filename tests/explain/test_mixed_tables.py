@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import daace
 from daace import LinearGaussianNetwork, Table
 from daace.exceptions import InvalidInput
+from daace.explain.explainer import Explainer
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def explainer():
         }
     )
     table = Table.from_frame(frame, target="granted")
-    return daace.fit(table, density=LinearGaussianNetwork(profiles=1))
+    return Explainer(LinearGaussianNetwork().fit(table), plausibility=-1.0)
 
 
 def test_only_numbers_that_are_elsewhere_change(explainer):
