@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from daace._wording import quote
 from daace.exceptions import InvalidInput
 
 
@@ -45,4 +46,22 @@ def check_integer(name: str, value: object, *, at_least: int) -> None:
     if not (whole and value >= at_least):  # type: ignore[operator]
         raise InvalidInput(
             argument=name, expected=f"be an integer of at least {at_least}", got=repr(value)
+        )
+
+
+def check_known(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `InvalidInput` for the first name that is no argument.
+
+    Args:
+        owner: whose arguments they would be.
+        given: names.
+        known: names of the arguments.
+    """
+    known = list(known)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise InvalidInput(
+            argument=unknown[0],
+            expected=f"be an argument of {owner}",
+            remedy=quote(known, 20),
         )

@@ -481,8 +481,8 @@ def test_fit_keeps_rows_private(run):
         (("--target", "class", "--keep", "age"), "'--keep' must name columns of 'data.csv'"),
         (
             ("--target", "class", "--keep", "id"),
-            "The table must have numeric features only. Got text in 'id': encode categories that "
-            "have an order as numbers, and leave the others out with --drop.\n",
+            "'id' cannot be a feature. Fewer than two of its levels have 10 rows. Drop it, or "
+            "merge levels.\n",
         ),
         (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
         (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x' must be in an existing"),

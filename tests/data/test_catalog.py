@@ -92,7 +92,7 @@ def test_an_id_of_the_list_is_its_name(data_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "target", "message"),
     [
-        ({"a": ["x", "y", "z", "x"]}, pd.Series([0, 1, 0, 1]), "Got text in 'a'"),
+        ({"a": [1j, 2, 3, 4]}, pd.Series([0, 1, 0, 1]), "Got complex numbers in 'a'"),
         ({"a": [1, 2, 3, 4]}, None, "'99' must have one target on OpenML"),
     ],
 )

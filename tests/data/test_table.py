@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daace.data.files import read_frame
 from daace.data.labels import label_array
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
@@ -113,9 +115,9 @@ def test_labels_stay_what_json_can_hold() -> None:
         ([[1, 2]], "'frame' must be a pandas DataFrame. Got list: wrap it"),
     ],
 )
-def test_what_cannot_be_a_table(frame: pd.DataFrame, message: str) -> None:
+def test_what_cannot_be_a_table_of_numbers(frame: pd.DataFrame, message: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        Table.from_frame(frame, target="class")
+        Table.from_frame(frame, target="class", kinds="number")
     assert message in str(caught.value)
 
 
@@ -239,7 +241,7 @@ def _fit_or_error(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Nearly no variance is left in|Left out of")
         try:
-            return density.fit(Table.from_frame(frame, target="target"))
+            return density.fit(Table.from_frame(frame, target="target", kinds="number"))
         except InvalidInput as error:
             return str(error)
 
@@ -330,7 +332,7 @@ def test_gaps_of_polars_frames_are_named() -> None:
         {"a": [1.0, None, 3.0, 4.0], "b": [1, 2, 3, None], "class": list("xxyy")}
     )
     with pytest.raises(InvalidInput, match=r"Got some in 'a', 'b' \(row 1, 3\): drop these rows"):
-        Table.from_frame(frame, target="class")
+        Table.from_frame(frame, target="class", kinds="number")
 
 
 @pytest.mark.parametrize(
@@ -345,12 +347,128 @@ def test_gaps_of_polars_frames_are_named() -> None:
 )
 def test_what_the_messages_advise_helps(remedy, frame) -> None:
     with pytest.raises(InvalidInput):
-        Table.from_frame(frame, target="class")
-    assert len(Table.from_frame(remedy(frame), target="class")) >= 3
+        Table.from_frame(frame, target="class", kinds="number")
+    assert len(Table.from_frame(remedy(frame), target="class", kinds="number")) >= 3
 
 
 def test_numbers_written_as_text_are_told_from_words() -> None:
     with pytest.raises(
         InvalidInput, match=r"kept as text or objects in 'a': .* frame.astype\(\{'a': float"
     ):
-        Table.from_frame(_frame(a=["1.5", "2", "3", "4"]), target="class")
+        Table.from_frame(_frame(a=["1.5", "2", "3", "4"]), target="class", kinds="number")
+
+
+# Mixed tables ---------------------------------------------------------------------------------
+
+
+def _mixed(rows: int = 120) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "housing": pd.Series(rng.choice(["own", "rent", None], rows), dtype="str"),
+            "savings": np.maximum(rng.normal(size=rows), 0),
+            "kids": rng.integers(0, 4, rows),
+            "late": rng.random(rows) < 0.3,
+            "age": np.where(rng.random(rows) < 0.2, np.nan, rng.integers(18, 80, rows)),
+            "purpose": rng.choice(["car", "repairs", "yacht"], rows, p=[0.6, 0.36, 0.04]),
+            "class": rng.choice(["granted", "refused"], rows),
+        }
+    )
+
+
+def test_mixed_tables_are_taken_selected_split_and_shuffled(rng: np.random.Generator) -> None:
+    frame = _mixed()
+    table = Table.from_frame(frame, target="class")
+    assert table.X.shape == (120, 8)
+    some = table.take([5, 3, 3])
+    expected = frame.iloc[[5, 3, 3]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(some.to_frame(), expected)
+    mask = np.arange(120) % 7 == 0
+    pd.testing.assert_frame_equal(table.take(mask).to_frame(), frame[mask].reset_index(drop=True))
+    chosen = table.select(["age", "purpose"])
+    assert chosen.X.shape == (120, 3)
+    pd.testing.assert_frame_equal(chosen.to_frame(), frame[["age", "purpose", "class"]])
+    parts = table.shuffle(rng=rng).split(0.25, rng=rng)
+    joined = pd.concat([part.to_frame() for part in parts])
+    assert sorted(map(str, joined.to_numpy().tolist())) == sorted(
+        map(str, frame.to_numpy().tolist())
+    )
+
+
+def test_another_frame_is_read_as_the_table_was() -> None:
+    table = Table.from_frame(_mixed(), target="class")
+    few = table.to_frame().iloc[:30].assign(extra=1)
+    again = Table.from_frame(few, target="class", encoding=table.encoding)
+    assert again.encoding is table.encoding
+    assert np.array_equal(again.X, table.X[:30])
+    pd.testing.assert_frame_equal(again.to_frame(), table.take(range(30)).to_frame())
+    with pytest.raises(InvalidInput, match=r"'housing' in row 0 must be a level .* Got 'boat'"):
+        Table.from_frame(few.assign(housing="boat"), target="class", encoding=table.encoding)
+
+
+def test_densities_refuse_codes_in_one_sentence() -> None:
+    table = Table.from_frame(_mixed()[["savings", "kids", "class"]], target="class")
+    for density in DENSITIES[::2]:
+        with pytest.raises(InvalidInput) as caught:
+            density.fit(table)
+        assert str(caught.value) == (
+            "'table' must have numbers only, without gaps or values that many rows share. Got "
+            "'savings', 'kids', see table.kinds: pass kinds='number' to daace.Table.from_frame if "
+            "all columns are numbers, and drop the others."
+        )
+
+
+def test_mixed_frames_of_other_packages() -> None:
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = _mixed()
+    expected = Table.from_frame(frame, target="class")
+    columns = {
+        str(name): [None if pd.isna(value) else value for value in frame[name].tolist()]
+        for name in frame.columns
+    }
+    for other in (polars.DataFrame(columns), pyarrow.table(columns)):
+        table = Table.from_frame(other, target="class")
+        assert np.array_equal(table.X, expected.X)
+        assert [f.words for f in table.encoding.features] == [
+            f.words for f in expected.encoding.features
+        ]
+    coded = polars.DataFrame({"a": ["x", "y"] * 60, "class": columns["class"]}).with_columns(
+        polars.col("a").cast(polars.Categorical)
+    )
+    assert Table.from_frame(coded, target="class").encoding.features[0].levels == ("x", "y")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_mixed_tables_in_files(tmp_path: Path, suffix: str) -> None:
+    frame, path = _mixed(), tmp_path / f"loans{suffix}"
+    if suffix == ".csv":
+        text = frame.to_csv(index=False, lineterminator="\n", na_rep="")
+        path.write_text(text.replace(",,", ",?,"), encoding="utf-8")  # missing ages
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    expected = Table.from_frame(frame, target="class")
+    table = Table.from_frame(read_frame(path), target="class")
+    pd.testing.assert_frame_equal(table.kinds, expected.kinds)
+    pd.testing.assert_frame_equal(table.to_frame(), expected.to_frame())
+
+
+def test_a_question_mark_is_a_gap_among_numbers_and_a_level_among_words(tmp_path: Path) -> None:
+    path = tmp_path / "marks.csv"
+    path.write_text("a,b,c,d\n1,x,true,?\n?,?,?,?\n3,NA,false,?\n", encoding="utf-8")
+    frame = read_frame(path)
+    assert frame["a"].isna().tolist() == [False, True, False]
+    assert frame["b"].tolist() == ["x", "?", "NA"]
+    assert frame["c"].isna().tolist() == [False, True, False]
+    assert frame["d"].tolist() == ["?"] * 3
+
+
+def test_ordered_categories_keep_their_order_in_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    size = pd.Categorical(["tall", "small", None] * 40, ["tiny", "small", "tall"], ordered=True)
+    frame = _mixed().assign(size=size)[["savings", "size", "class"]]
+    frame.to_parquet(tmp_path / "sizes.parquet", row_group_size=7)
+    table = Table.from_frame(read_frame(tmp_path / "sizes.parquet"), target="class")
+    assert table.encoding.features[1].words == ("small", "tall", "missing")
+    pd.testing.assert_frame_equal(table.to_frame(), frame)

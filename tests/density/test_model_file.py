@@ -240,7 +240,7 @@ def test_members_above_the_limit_are_not_read(model, monkeypatch):
         ({"features": "abcd"}, "must name distinct features"),
         (
             {"features": ["a", "b"], "units": {}, "nonnegative": [], "columns": []},
-            "has shape (4,), not (2,)",
+            "its encoding has other features",
         ),
         ({"whole": ["x"]}, "must name its own features as 'whole'"),
         ({"left_out": ["x"]}, "must say why columns are left out"),

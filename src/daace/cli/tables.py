@@ -77,4 +77,4 @@ def read_known(data: Path, target: str, features: Sequence[str]) -> Table:
             f"'{data}' must have every feature of the model, and the class. "
             f"Missing: {quote(missing)}."
         )
-    return Table.from_frame(frame, target=target, features=features, name=data.stem)
+    return Table.from_frame(frame, target=target, features=features, kinds="number", name=data.stem)

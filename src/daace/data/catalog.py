@@ -1,4 +1,4 @@
-"""Tables by name: bundled with scikit-learn, in the folder `DAACE_DATA`, or on OpenML."""
+"""Tables by name: bundled, simulated, in the folder `DAACE_DATA`, or on OpenML."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from daace._json import load_json
 from daace._wording import quote
 from daace.data.files.reader import read_frame
+from daace.data.loans import draw_loans
 from daace.data.table import Table
 from daace.exceptions import InvalidInput
 
 BUNDLED = ("breast_cancer", "iris", "wine_cultivars")
+
+#: Simulated applications, and the seed that they are drawn with.
+LOANS, LOANS_SEED = "loans", 0
+
+#: Real tables with categories, and their class column.
+MIXED = {
+    "south_german_credit": "credit_risk",
+    "adult": "income",
+    "adult_test": "income",
+    "compas": "two_year_recid",
+    "bank_marketing": "y",
+    "credit_default": "default_next_month",
+    "heart_cleveland": "heart_disease",
+    "student_por": "result",
+}
 
 OPENML = {
     "credit": 44089,
@@ -37,10 +54,12 @@ OPENML = {
 def load_table(name: str | int) -> Table:
     """Load a table by name, or by its id on OpenML.
 
-    Looked up in this order: the tables inside scikit-learn's wheel, then
-    `$DAACE_DATA/benchmark/NAME.parquet` (any name; its column 'class' is the target), then OpenML
-    (downloaded once, cached by scikit-learn). The tables from OpenML are those of the benchmark of
-    Grinsztajn et al. 2022 (arXiv:2207.08815).
+    Looked up in this order: the tables inside scikit-learn's wheel and 'loans', 3,000 simulated
+    loan applications (`daace.data.loans`); tables with categories in `$DAACE_DATA/mixed/NAME.csv`,
+    whose ordered text has the order in `schema.json` beside it; then
+    `$DAACE_DATA/benchmark/NAME.parquet` (any name; its column 'class' is the target, every feature
+    is a number); then OpenML (downloaded once, cached by scikit-learn). The tables from OpenML are
+    those of the benchmark of Grinsztajn et al. 2022 (arXiv:2207.08815).
 
     Args:
         name: name of a table, or its id on OpenML.
@@ -63,17 +82,26 @@ def load_table(name: str | int) -> Table:
         name = next((known for known, id_ in OPENML.items() if id_ == number), str(number))
     if name in BUNDLED:
         return _bundled(name)
+    if name == LOANS:
+        frame = draw_loans(rng=np.random.default_rng(LOANS_SEED))
+        return Table.from_frame(frame, target="decision", name="loans (simulated)")
     folder = os.environ.get("DAACE_DATA")
     if folder and Path(name).name == name:  # a name, not a way out of the folder
+        if name in MIXED and (Path(folder) / "mixed" / f"{name}.csv").exists():
+            return _mixed(Path(folder) / "mixed", name)
         path = Path(folder) / "benchmark" / f"{name}.parquet"
         if path.exists():
-            return Table.from_frame(read_frame(path), target="class", name=name)
+            return Table.from_frame(read_frame(path), target="class", name=name, kinds="number")
+    if name in MIXED:
+        raise InvalidInput(
+            f"'{name}' is not there: set DAACE_DATA to a folder that holds mixed/{name}.csv."
+        )
     if number is None:
         raise InvalidInput(
             argument="name",
             expected=(
-                f"be one of {quote([*BUNDLED, *OPENML], limit=30)}, an id of OpenML, or a file in "
-                "$DAACE_DATA/benchmark without its '.parquet'"
+                f"be one of {quote([*BUNDLED, LOANS, *MIXED, *OPENML], limit=30)}, an id of "
+                "OpenML, or a file in $DAACE_DATA/benchmark without its '.parquet'"
             ),
             got=f"'{name}'",
         )
@@ -98,6 +126,17 @@ def _bundled(name: str) -> Table:
     return Table.from_frame(frame, target="class", units=units, name=name)
 
 
+def _mixed(folder: Path, name: str) -> Table:
+    """Return a table with categories; `schema.json` has the order of its ordered text."""
+    schema = folder / "schema.json"
+    order = {}
+    if schema.exists():
+        levels = load_json(schema.read_text(encoding="utf-8"))[name]["ordinal"]
+        order = {column: names for column, names in levels.items() if isinstance(names[0], str)}
+    frame = read_frame(folder / f"{name}.csv")
+    return Table.from_frame(frame, target=MIXED[name], order=order, name=name)
+
+
 def _from_openml(name: str, number: int) -> Table:
     from sklearn.datasets import fetch_openml
 
@@ -110,10 +149,8 @@ def _from_openml(name: str, number: int) -> Table:
         ) from None
     if not isinstance(bunch.target, pd.Series):
         raise InvalidInput(f"'{name}' must have one target on OpenML. It has none, or several.")
-    try:
-        frame = bunch.data.astype(np.float64)
-    except (TypeError, ValueError):
-        frame = bunch.data.copy()  # the table reports which columns are not numeric
+    paper = name in OPENML  # its features are numbers
+    frame = bunch.data.astype(np.float64) if paper else bunch.data.copy()
     target = "class" if "class" not in frame.columns else str(bunch.target.name)
     frame[target] = bunch.target.to_numpy()
-    return Table.from_frame(frame, target=target, name=name)
+    return Table.from_frame(frame, target=target, name=name, kinds="number" if paper else None)

@@ -92,7 +92,7 @@ def _check_finite(frame: pd.DataFrame, values: FloatArray, *, what: str) -> None
         raise InvalidInput(
             argument=what,
             expected="not have missing values",
-            got=f"some in {columns}{_in_rows(gaps)}",
+            got=f"some in {columns}{rows_with(gaps)}",
             remedy=(
                 "drop these rows, for example with frame.dropna(), or fill them, for example with "
                 "frame.fillna(frame.median(numeric_only=True))"
@@ -127,7 +127,7 @@ def _not_numeric(frame: pd.DataFrame, text: list[str], *, what: str) -> InvalidI
         )
     else:
         odd = words.apply(pd.to_numeric, errors="coerce").isna()
-        where = "" if odd.any(axis=1).all() else _in_rows(odd.to_numpy())  # a word among numbers
+        where = "" if odd.any(axis=1).all() else rows_with(odd.to_numpy())  # a word among numbers
         return InvalidInput(
             argument=what,
             expected="have numeric features only",
@@ -161,7 +161,7 @@ def _are_numbers(words: pd.DataFrame) -> bool:
     return len(words) > 0 and bool(read.notna().all(axis=None))
 
 
-def _in_rows(flaws: BoolArray) -> str:
+def rows_with(flaws: BoolArray) -> str:
     """Name the first rows with a flaw and count the others; nothing for a frame of one row."""
     if len(flaws) < 2:
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -105,7 +106,8 @@ def _join(X: object, y: object) -> Table:
     while name in frame.columns:  # y = X['age'] > 40 is called 'age' too
         name = f"{name}_"
     joined = pd.concat([frame.reset_index(drop=True), labels.rename(name)], axis=1)
-    return Table.from_frame(joined, target=name)
+    kinds: Literal["number"] | None = None if isinstance(X, pd.DataFrame) else "number"
+    return Table.from_frame(joined, target=name, kinds=kinds)  # arrays hold numbers
 
 
 def _labels(y: object) -> pd.Series:

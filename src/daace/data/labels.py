@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import Labels
+from daace._wording import quote
 from daace.exceptions import InvalidInput
 
 #: Largest number of classes: of decimal numbers (ratings by half stars have ten), of integers,
@@ -93,3 +94,21 @@ def label_array(values: np.ndarray | Sequence[object]) -> Labels:
     if array.dtype.kind in "bU":
         return array
     return np.array([str(value) for value in array])
+
+
+def find_class(label: object, classes: Labels) -> int:
+    """Return the position of a class among the classes; 1.0 is 1, as when a table is read.
+
+    Raises:
+        InvalidInput: there is no such class.
+    """
+    known = classes.tolist()
+    wanted = (str(label), str(label_array([label]).item(0)))
+    match = [k for k, name in enumerate(known) if str(name) in wanted]
+    if not match:
+        raise InvalidInput(
+            argument="The class",
+            expected=f"be one of {quote(known, limit=20)}",
+            got=f"'{label}'",
+        )
+    return match[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -11,6 +10,8 @@ import pandas as pd
 from daace._typing import BoolArray, FloatArray
 from daace._warnings import warn_user
 from daace._wording import quote
+from daace.data.names import words_of
+from daace.data.screening import DATE, MOSTLY
 
 SAME, EMPTY = "The values do not vary.", "There are no values."
 
@@ -120,9 +121,12 @@ def likely_ids(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _why_id(name: str, column: pd.Series) -> str:
-    if pd.api.types.is_bool_dtype(column.dtype) or column.isna().any() or not column.is_unique:
+    if pd.api.types.is_bool_dtype(column.dtype) or column.isna().any():
         return ""
-    words = _words(name)
+    objects = pd.api.types.is_object_dtype(column.dtype)
+    if (objects and pd.api.types.infer_dtype(column) != "string") or not column.is_unique:
+        return ""
+    words = words_of(name)
     if pd.api.types.is_float_dtype(column.dtype):  # integers that once had gaps
         whole = np.isfinite(column).all() and (column == column.round()).all()
         return "whole numbers without repetitions" if whole and _holds_id(words) else ""
@@ -134,9 +138,13 @@ def _why_id(name: str, column: pd.Series) -> str:
         return ""
     if pd.api.types.infer_dtype(column) != "string":
         return ""
-    # Numbers kept as text are a mistake in the file: `numeric_matrix` refuses them with a remedy.
-    plain = pd.to_numeric(column.astype(str).str.replace(",", ""), errors="coerce")
-    return "" if plain.notna().all() else "text without repetitions"
+    # Numbers and dates kept as text, and text among numbers, are refused by `screen`.
+    plain = pd.to_numeric(column.astype(str).str.replace(",", ""), errors="coerce").notna()
+    if plain.all() or column.astype(str).str.fullmatch(DATE).all():
+        return ""
+    if plain.mean() >= MOSTLY and not _says_id(words):
+        return ""
+    return "text without repetitions"
 
 
 def _says_id(words: list[str]) -> bool:
@@ -154,14 +162,3 @@ def _says_id(words: list[str]) -> bool:
 def _holds_id(words: list[str]) -> bool:
     joined = (word.removesuffix("id") for word in words if word.endswith("id"))
     return "id" in words or any(owner in OWNERS for owner in joined)
-
-
-def _words(name: str) -> list[str]:
-    """Return the words of a name, lower case.
-
-    Example:
-        >>> _words("customerID_2"), _words("AccountNo")
-        (['customer', 'id', '2'], ['account', 'no'])
-    """
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return re.findall(r"[a-z]+|[0-9]+", apart.lower())

@@ -46,7 +46,7 @@ def preprocess(table: Table, *, min_distinct: int = 20, max_share: float = 0.95)
     """
     kept = [
         name
-        for name, column in zip(table.features, table.X.T, strict=True)
+        for name, column in zip(table.features, table.X.T[: len(table.features)], strict=True)
         if len(np.unique(column)) >= min_distinct and fullest_bins_share(column) < max_share
     ]
     if not kept:

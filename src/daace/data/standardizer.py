@@ -34,12 +34,15 @@ class Standardizer:
     scale: FloatArray
 
     @classmethod
-    def fit(cls, X: FloatArray, *, features: Sequence[str]) -> Standardizer:
+    def fit(
+        cls, X: FloatArray, *, features: Sequence[str], codes: Sequence[int] = ()
+    ) -> Standardizer:
         """Learn mean and standard deviation.
 
         Args:
             X: rows in user units, shape `(rows, features)`.
             features: names of the columns, for messages.
+            codes: columns that hold codes, which stay as they are.
 
         Raises:
             InvalidInput: a feature is constant, or so nearly that rounding hides its changes.
@@ -47,6 +50,8 @@ class Standardizer:
         mean = X.mean(axis=0)
         scale = np.sqrt(((X - mean) ** 2).mean(axis=0))
         constant = is_constant(X)
+        for column in codes:
+            mean[column], scale[column], constant[column] = 0.0, 1.0, False
         if constant.any():
             names = [name for name, flat in zip(features, constant, strict=True) if flat]
             raise InvalidInput(

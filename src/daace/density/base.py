@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray, Labels, Pullback
-from daace._wording import quote
-from daace.data.labels import label_array
+from daace.data.encoding import Encoding
+from daace.data.labels import find_class
 from daace.data.standardizer import Standardizer
-from daace.data.table import Table, check_table
+from daace.data.table import Table, check_numbers, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.draws import (
     DRAWS,
@@ -27,7 +27,7 @@ from daace.density.draws import (
 )
 from daace.density.parameters import Parameterized
 from daace.density.privacy import check_class_sizes
-from daace.density.rows import frame_of_rows, numbers_of_rows
+from daace.density.rows import check_model_rows, encode_rows, frame_of_rows
 from daace.density.segments import ToEnd, along_segments, in_one_pass, in_two_passes
 from daace.exceptions import InvalidInput, NotFitted
 
@@ -52,8 +52,12 @@ class ConditionalDensity(Parameterized, ABC):
         kind: name of the density in `daace.fit`, on the command line and in model files.
         holds_rows: whether the density consists of training rows.
         fewest_rows: smallest number of rows of a class that it can be fitted on.
+        takes_codes: whether it can be fitted on tables with categories, ordered features or atoms.
         classes_: class labels, in the order of the columns of `log_joint`.
         features_: feature names, in the order of the columns of `X`.
+        encoding_: what the columns of `X` are: numbers, codes of ordered features and categories,
+            and codes of atoms. `X` has `encoding_.width` columns.
+        line_weights_: h by feature index, for numbers with atoms; see `log_measure`.
         target_: name of the class column.
         units_: unit by feature name, where known.
         whole_: features that hold only integers, with few distinct values.
@@ -70,9 +74,12 @@ class ConditionalDensity(Parameterized, ABC):
     kind: ClassVar[str] = ""
     holds_rows: ClassVar[bool] = False
     fewest_rows: ClassVar[int] = 2
+    takes_codes: ClassVar[bool] = False
 
     classes_: Labels
     features_: tuple[str, ...]
+    encoding_: Encoding
+    line_weights_: Mapping[int, float] = MappingProxyType({})
     target_: str
     units_: Mapping[str, str]
     whole_: tuple[str, ...] = ()
@@ -123,7 +130,7 @@ class ConditionalDensity(Parameterized, ABC):
 
         Args:
             arrays: arrays by name.
-            settings: what JSON can hold.
+            settings: what JSON can hold; for a table with codes also its `encoding`.
 
         Raises:
             KeyError: something is missing.
@@ -162,7 +169,7 @@ class ConditionalDensity(Parameterized, ABC):
         """
         raise InvalidInput(
             f"A {type(self).__name__} has no exact density of some features given others: "
-            "networks, mixtures and kernel densities have."
+            "networks, mixtures and kernel densities of numbers have."
         )
 
     def draw_given(
@@ -202,7 +209,7 @@ class ConditionalDensity(Parameterized, ABC):
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y) at the same nodes of every segment of many paths, and its pullback.
 
-        Densities with a closed form along a line may override it.
+        A segment has the codes of its last waypoint. Densities with a closed form may override it.
 
         Args:
             paths: shape `(paths, waypoints, n)`.
@@ -212,7 +219,7 @@ class ConditionalDensity(Parameterized, ABC):
             J of shape `(paths, segments, nodes, classes)`, and a function that takes W of that
             shape to the gradient of `sum(W * J)` with respect to the waypoints.
         """
-        return along_segments(self.log_joint_and_pullback, paths, nodes)
+        return along_segments(self.log_joint_and_pullback, paths, nodes, self.encoding_.code_sizes)
 
     def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
         """Return log p(x, y) along many paths and at their ends, and the pullback of both.
@@ -235,7 +242,8 @@ class ConditionalDensity(Parameterized, ABC):
             return in_two_passes(
                 self.log_joint_along, self.log_joint_and_pullback, paths, nodes, looks
             )
-        return in_one_pass(self.log_joint_and_pullback, paths, nodes, looks)
+        held = self.encoding_.code_sizes
+        return in_one_pass(self.log_joint_and_pullback, paths, nodes, looks, held)
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""
@@ -244,6 +252,18 @@ class ConditionalDensity(Parameterized, ABC):
     def log_prob(self, X: FloatArray) -> FloatArray:
         """Return `log p(x) = logsumexp_k log p(x, y=k)`, shape `(rows,)`."""
         return log_sum_exp(self.log_joint(X))
+
+    def log_measure(self, X: FloatArray) -> FloatArray:
+        """Return the sum of h over the numbers with atoms that stand at none, shape `(rows,)`.
+
+        `log_joint` is with respect to a measure in which the line of such a number has the weight
+        e^h beside the mass 1 of each atom; with `log_measure(X)` added, it is the plain one.
+        """
+        rows = self._check_rows(X)
+        total = np.zeros(len(rows))
+        for j, weight in self.line_weights_.items():
+            total += weight * (rows[:, self.encoding_.atom_columns[j]] == 0)
+        return total
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return `log p(y | x) = log p(x, y) - log p(x)`; exact however far from the data."""
@@ -298,17 +318,7 @@ class ConditionalDensity(Parameterized, ABC):
         Raises:
             InvalidInput: there is no such class.
         """
-        known = self.classes_.tolist()
-        text = str(label_array([label]).item(0))  # 1.0 is 1, as it was when the table was read
-        wanted = (str(label), text)
-        match = [k for k, name in enumerate(known) if str(name) in wanted]
-        if not match:
-            raise InvalidInput(
-                argument="The class",
-                expected=f"be one of {quote(known, limit=20)}",
-                got=f"'{label}'",
-            )
-        return match[0]
+        return find_class(label, self.classes_)
 
     def to_model(self, rows: object) -> FloatArray:
         """Map rows in user units to model space, shape `(rows, n)`.
@@ -324,16 +334,15 @@ class ConditionalDensity(Parameterized, ABC):
         return self.standardizer_.transform(self.user_values(rows))
 
     def user_values(self, rows: object) -> FloatArray:
-        """Return rows in user units as an array with the density's feature order.
+        """Return rows in user units as the array of numbers and codes, see `Encoding`.
 
         Args:
             rows: as in `to_model`.
 
         Raises:
-            InvalidInput: columns are missing, unknown or not finite numbers.
+            InvalidInput: columns are missing or unknown, or have values that the model cannot know.
         """
-        known = {*self.features_, *self.left_out_, self.target_}
-        return numbers_of_rows(self.user_frame(rows), features=self.features_, known=known)
+        return encode_rows(self.user_frame(rows), self.encoding_, self.target_)
 
     def user_frame(self, rows: object) -> pd.DataFrame:
         """Return rows in user units (frame, Series, dict or array) as a frame with every feature.
@@ -350,9 +359,11 @@ class ConditionalDensity(Parameterized, ABC):
         return frame_of_rows(rows, features=self.features_, columns=self.columns_)
 
     def to_user(self, X: FloatArray) -> pd.DataFrame:
-        """Map model-space rows to a DataFrame in user units."""
-        rows = self._check_rows(X)
-        return pd.DataFrame(self.standardizer_.inverse(rows), columns=list(self.features_))
+        """Map model-space rows to a DataFrame in user units and dtypes."""
+        rows = self.standardizer_.inverse(self._check_rows(X))
+        if not self.encoding_.code_sizes:
+            return pd.DataFrame(rows, columns=list(self.features_))
+        return self.encoding_.decode(rows)
 
     def __getattr__(self, name: str) -> Any:
         learned = name.endswith("_") and not name.startswith("_")
@@ -370,10 +381,15 @@ class ConditionalDensity(Parameterized, ABC):
     def _learn_names(self, table: Table) -> tuple[FloatArray, IntArray]:
         """Keep names and standardisation of a table; return its rows and class indices."""
         check_table(table)
+        if not self.takes_codes:
+            check_numbers(table)
         check_class_sizes(table, self.fewest_rows)
-        standardizer = Standardizer.fit(table.X, features=table.features)
+        codes = tuple(table.encoding.code_sizes)
+        standardizer = Standardizer.fit(table.X, features=table.encoding.column_names, codes=codes)
         self.classes_ = table.classes
         self.features_ = table.features
+        self.encoding_ = table.encoding
+        self.line_weights_ = {}
         self.target_ = table.target
         self.units_ = dict(table.units)
         self.whole_ = table.whole
@@ -386,7 +402,7 @@ class ConditionalDensity(Parameterized, ABC):
 
     def _describe_draws(self) -> None:
         X, _ = self.sample(DRAWS, rng=np.random.default_rng(DRAWS_SEED))
-        self.draws_ = DrawStatistics.of(X, self.log_prob(X))
+        self.draws_ = DrawStatistics.of(X, self.log_prob(X), self.encoding_.code_sizes)
 
     def _check_fitted(self) -> None:
         if "standardizer_" not in self.__dict__:
@@ -395,11 +411,4 @@ class ConditionalDensity(Parameterized, ABC):
 
     def _check_rows(self, X: FloatArray) -> FloatArray:
         self._check_fitted()
-        rows = np.asarray(X, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != len(self.features_):
-            raise InvalidInput(
-                argument="X",
-                expected=f"have shape (rows, {len(self.features_)})",
-                got=str(rows.shape),
-            )
-        return rows
+        return check_model_rows(X, self.encoding_)

@@ -10,23 +10,30 @@ import numpy as np
 
 from daace._typing import FloatArray, IntArray, Pullback
 from daace.density.bayes import log_sum_exp
+from daace.density.codes import CodeTables
 from daace.density.draws import DRAWS_SEED, draw_classes
 from daace.density.gaussian import WhitenedGaussians
 
 
 @dataclass(frozen=True, eq=False)
 class ClassComponents:
-    """`p(x, y=k) = sum over the components c of class k of w_c N(x; mu_c, Sigma_c)`.
+    """`p(x, d, y=k) = sum over the components c of class k of w_c p(d | c) N(x; mu_c, Sigma_c)`.
+
+    Without codes d it is a mixture of Gaussians. With codes, `p(d | c)` is a product of tables,
+    and a number that stands at an atom is given: its factor drops out of `N(x; mu_c, Sigma_c) =
+    prod_i p(x_i | those that number i depends on)`.
 
     Attributes:
         gaussians: the components; their weights sum to 1 over all classes.
         owner: class index of each component, in ascending order.
         classes: number of classes; each has a component.
+        codes: tables of the codes, None if all columns are numbers without atoms.
     """
 
     gaussians: WhitenedGaussians
     owner: IntArray
     classes: int
+    codes: CodeTables | None = None
 
     @cached_property
     def single(self) -> bool:
@@ -42,9 +49,17 @@ class ClassComponents:
     @cached_property
     def resolution(self) -> float:
         """Length over which log p may bend: the smallest standard deviation of a component."""
-        if self.single:
+        if self.single or not self.gaussians.offsets.size:
             return np.inf
         return float(1 / np.linalg.norm(self.gaussians.whiteners, ord=2, axis=(1, 2)).max())
+
+    @property
+    def line_weights(self) -> dict[int, float]:
+        """H by column, for numbers with atoms; see `weigh_lines`."""
+        if self.codes is None:
+            return {}
+        layout, measure = self.codes.layout, self.codes.measure
+        return {int(layout.numbers[i]): float(measure[i]) for i in layout.atomic}
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) of rows, shape `(rows, classes)`, block by block."""
@@ -53,11 +68,36 @@ class ClassComponents:
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y) of rows and its pullback, as `ConditionalDensity` defines them."""
-        return self._by_class(*self.gaussians.log_joint_and_pullback(X))
+        return self._by_class(*self._by_component(X))
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y) along segments and its pullback, as `ConditionalDensity` defines."""
-        return self._by_class(*self.gaussians.log_joint_along(paths, nodes))
+        if self.codes is None:
+            return self._by_class(*self.gaussians.log_joint_along(paths, nodes))
+        layout = self.codes.layout
+        numbers, codes = layout.split(paths)
+        elsewhere = layout.elsewhere(codes[:, 1:])
+        joint, pullback = self.gaussians.log_joint_along(numbers, nodes, elsewhere)
+        joint += self._log_codes(codes[:, 1:], elsewhere)[:, :, None]
+        return self._by_class(joint, lambda W: layout.join(pullback(W)))
+
+    def _by_component(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+        """Return log p(x, y, component) of rows and its pullback."""
+        if self.codes is None:
+            return self.gaussians.log_joint_and_pullback(X)
+        layout = self.codes.layout
+        numbers, codes = layout.split(X)
+        elsewhere = layout.elsewhere(codes)
+        joint, pullback = self.gaussians.log_joint_and_pullback(numbers, elsewhere)
+        joint += self._log_codes(codes, elsewhere)
+        return joint, lambda W: layout.join(pullback(W))
+
+    def _log_codes(self, codes: IntArray, elsewhere: FloatArray | None) -> FloatArray:
+        """Return what codes add to log p of each component, with the measure taken off."""
+        assert self.codes is not None
+        measure = np.asarray(self.codes.log_measure(elsewhere))
+        logs: FloatArray = self.codes.log_prob(codes) - measure[..., None]
+        return logs
 
     def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
         """Sum the components of each class; they are the last axis."""
@@ -75,7 +115,7 @@ class ClassComponents:
 
     def log_components(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y, component) of rows, shape `(rows, components)`."""
-        return self.gaussians.log_joint_and_pullback(X)[0]
+        return self._by_component(X)[0]
 
     def sample(
         self, n: int, *, rng: np.random.Generator, index: int | None = None
@@ -91,7 +131,21 @@ class ClassComponents:
         if index is not None and not self.single:
             logs, index = np.where(self.owner == index, logs, -np.inf), None
         chosen = draw_classes(logs, n, rng=rng, index=index)
-        return self.gaussians.sample(chosen, rng=rng), chosen
+        return self.draw(chosen, rng=rng), chosen
+
+    def draw(self, components: IntArray, *, rng: np.random.Generator) -> FloatArray:
+        """Draw one row for each entry of `components`."""
+        if self.codes is None:
+            return self.gaussians.sample(components, rng=rng)
+        layout = self.codes.layout
+        codes = self.codes.sample(components, rng=rng)
+        numbers = self.gaussians.sample(
+            components,
+            rng=rng,
+            elsewhere=layout.elsewhere(codes),
+            values=layout.atom_values(codes),
+        )
+        return layout.join(numbers, codes)
 
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, index: int | None = None

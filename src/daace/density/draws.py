@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -32,8 +34,9 @@ class DrawStatistics:
         quantiles: quantiles of log p(x) at 0, 0.01, ..., 1, shape `(101,)`.
         mean: mean of log p(x).
         sd: standard deviation of log p(x).
-        lower: 0.1 percentile of each feature, minus a tenth of the range between both percentiles.
-        upper: 99.9 percentile of each feature, plus a tenth of that range.
+        lower: 0.1 percentile of each feature, minus a tenth of the range between both percentiles;
+            0 for codes.
+        upper: 99.9 percentile of each feature, plus a tenth of that range; the last of the codes.
     """
 
     quantiles: FloatArray
@@ -43,15 +46,20 @@ class DrawStatistics:
     upper: FloatArray
 
     @classmethod
-    def of(cls, X: FloatArray, log_prob: FloatArray) -> DrawStatistics:
+    def of(
+        cls, X: FloatArray, log_prob: FloatArray, codes: Mapping[int, int] = MappingProxyType({})
+    ) -> DrawStatistics:
         """Summarise draws.
 
         Args:
-            X: the draws, shape `(draws, features)`.
+            X: the draws, shape `(draws, columns)`.
             log_prob: log p(x) of each, shape `(draws,)`.
+            codes: number of codes of the columns that hold codes.
         """
         low, high = np.percentile(X, [0.1, 99.9], axis=0)
         margin = 0.1 * (high - low)
+        for column, size in codes.items():
+            low[column], high[column], margin[column] = 0.0, size - 1.0, 0.0
         quantiles = np.quantile(log_prob, np.linspace(0, 1, 101))
         sd = float(log_prob.std())
         return cls(quantiles, float(log_prob.mean()), sd, low - margin, high + margin)

@@ -40,6 +40,20 @@ class WhitenedGaussians:
         object.__setattr__(self, "_stacked", stacked)
 
     @cached_property
+    def _families(self) -> FloatArray:
+        """The part of each number in the constant, if row i of the whiteners belongs to it."""
+        diagonals: FloatArray = np.einsum("cii->ci", self.whiteners)
+        parts: FloatArray = np.log(np.abs(diagonals)) - 0.5 * np.log(2 * np.pi)
+        return parts
+
+    def _constants(self, elsewhere: FloatArray | None) -> FloatArray:
+        if elsewhere is None:
+            constant: FloatArray = self._constant  # type: ignore[attr-defined]
+            return constant
+        masked: FloatArray = self.log_weights + elsewhere @ self._families.T
+        return masked
+
+    @cached_property
     def means(self) -> FloatArray:
         """Mean of each component, shape `(components, n)`."""
         means: FloatArray = -np.linalg.inv(self.whiteners) @ self.offsets[:, :, None]
@@ -62,17 +76,25 @@ class WhitenedGaussians:
         step = max(1, BLOCK // self.offsets.size)
         return (slice(begin, begin + step) for begin in range(0, max(rows, 1), step))
 
-    def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
+    def log_joint_and_pullback(
+        self, X: FloatArray, elsewhere: FloatArray | None = None
+    ) -> tuple[FloatArray, Pullback]:
         """Return the weighted log-density of each component and its pullback.
 
         Args:
             X: rows, shape `(rows, n)`.
+            elsewhere: 0 where a number is given, because it stands at an atom, else 1; shape
+                `(rows, n)`. Row i of every whitener must then be the residual of number i given
+                others, whose own residuals do not depend on it: the product of the families that
+                are left is a density of the numbers that are left.
         """
         stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
         residuals = (X @ stacked.T).reshape(len(X), *self.offsets.shape)
         residuals += self.offsets
+        if elsewhere is not None:
+            residuals *= elsewhere[:, None]
         squares = np.einsum("rcn,rcn->rc", residuals, residuals)
-        log_joint: FloatArray = self._constant - 0.5 * squares  # type: ignore[attr-defined]
+        log_joint: FloatArray = self._constants(elsewhere) - 0.5 * squares
 
         def pullback(W: FloatArray) -> FloatArray:
             weighted = W[:, :, None] * residuals
@@ -81,7 +103,9 @@ class WhitenedGaussians:
 
         return log_joint, pullback
 
-    def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
+    def log_joint_along(
+        self, paths: FloatArray, nodes: FloatArray, elsewhere: FloatArray | None = None
+    ) -> tuple[FloatArray, Pullback]:
         """Return log p along segments, and its pullback, as `ConditionalDensity` defines them.
 
         Between residuals r and s at its ends, a segment has `(1 - t) r + t s`, whose square is
@@ -90,6 +114,8 @@ class WhitenedGaussians:
         Args:
             paths: shape `(paths, waypoints, n)`.
             nodes: positions on a segment, from 0, its beginning, to 1.
+            elsewhere: as in `log_joint_and_pullback`, for each segment: shape `(paths, segments,
+                n)`.
         """
         stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
         count, waypoints, n = paths.shape
@@ -98,13 +124,19 @@ class WhitenedGaussians:
         )
         residuals += self.offsets
         here, there = residuals[:, :-1], residuals[:, 1:]
-        squares = np.einsum("bkcn,bkcn->bkc", residuals, residuals)
-        products = np.stack(
-            [squares[:, :-1], np.einsum("bkcn,bkcn->bkc", here, there), squares[:, 1:]], axis=2
-        )
+        if elsewhere is None:
+            squares = np.einsum("bkcn,bkcn->bkc", residuals, residuals)
+            first_squares, last_squares = squares[:, :-1], squares[:, 1:]
+        else:
+            here, there = here * elsewhere[:, :, None], there * elsewhere[:, :, None]
+            first_squares = np.einsum("bkcn,bkcn->bkc", here, here)
+            last_squares = np.einsum("bkcn,bkcn->bkc", there, there)
+        between = np.einsum("bkcn,bkcn->bkc", here, there)
+        products = np.stack([first_squares, between, last_squares], axis=2)
         t = nodes
         shape = np.stack([(1 - t) ** 2, 2 * t * (1 - t), t**2])
-        constant: FloatArray = self._constant  # type: ignore[attr-defined]
+        constant = self._constants(elsewhere)
+        constant = constant if elsewhere is None else constant[:, :, None]
         log_joint: FloatArray = constant - 0.5 * np.einsum("bskc,kq->bsqc", products, shape)
 
         def pullback(W: FloatArray) -> FloatArray:
@@ -117,11 +149,37 @@ class WhitenedGaussians:
 
         return log_joint, pullback
 
-    def sample(self, components: IntArray, *, rng: np.random.Generator) -> FloatArray:
-        """Draw one row for each entry of `components`, shape `(rows, n)`."""
+    def sample(
+        self,
+        components: IntArray,
+        *,
+        rng: np.random.Generator,
+        elsewhere: FloatArray | None = None,
+        values: FloatArray | None = None,
+    ) -> FloatArray:
+        """Draw one row for each entry of `components`, shape `(rows, n)`.
+
+        Args:
+            components: the component of each row.
+            rng: source of the draws.
+            elsewhere: as in `log_joint_and_pullback`; the numbers with 0 are given.
+            values: their values, shape `(rows, n)`.
+        """
         noise = rng.normal(size=(len(components), self.offsets.shape[1]))
         X = np.empty_like(noise)
+        given = np.zeros(len(X), dtype=bool) if elsewhere is None else (elsewhere == 0).any(axis=1)
         for c in np.unique(components):
-            rows = components == c
+            rows = (components == c) & ~given
             X[rows] = np.linalg.solve(self.whiteners[c], (noise[rows] - self.offsets[c]).T).T
+        if elsewhere is None or values is None or not given.any():
+            return X
+        step = max(1, BLOCK // max(1, self.offsets.shape[1] ** 2))
+        for begin in range(0, len(X), step):
+            rows = begin + np.flatnonzero(given[begin : begin + step])
+            free = elsewhere[rows] > 0  # the other rows of the system say what is given
+            systems = self.whiteners[components[rows]]
+            systems = np.where(free[:, :, None], systems, np.eye(systems.shape[1]))
+            right = np.where(free, noise[rows] - self.offsets[components[rows]], values[rows])
+            X[rows] = np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+            X[rows] = np.where(free, X[rows], values[rows])
         return X

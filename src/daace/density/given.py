@@ -71,6 +71,7 @@ def take_names(density: ConditionalDensity, base: ConditionalDensity, free: IntA
     density.features_ = tuple(base.features_[j] for j in free)
     density.target_ = base.target_
     density.units_ = {name: base.units_[name] for name in density.features_ if name in base.units_}
+    density.encoding_ = base.encoding_.select(density.features_)[0]
     scaling = base.standardizer_
     density.standardizer_ = Standardizer(scaling.mean[free], scaling.scale[free])
 

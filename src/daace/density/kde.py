@@ -247,7 +247,7 @@ class KernelDensity(ConditionalDensity):
     ) -> tuple[FloatArray, Labels]:
         index = None if label is None else self.class_index(label)
         chosen = draw_classes(self.log_prior_, n, rng=rng, index=index)
-        noise = rng.normal(scale=self.bandwidth_, size=(n, len(self.features_)))
+        noise = rng.normal(scale=self.bandwidth_, size=(n, self.encoding_.width))
         position = rng.random(n)
         for k in np.unique(chosen):
             members, rows = chosen == k, self.rows_[k]

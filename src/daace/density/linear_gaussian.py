@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from daace._checks import check_choice, check_integer
-from daace._progress import Bar
 from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace._warnings import warn_user
 from daace._wording import quote
-from daace.data.table import Table
+from daace.data.table import Table, check_numbers, check_table
 from daace.density.base import ConditionalDensity
+from daace.density.base_measure import weigh_lines
+from daace.density.codes import CodeLayout, CodeTables
 from daace.density.components import ClassComponents
 from daace.density.draws import HeldOut, check_draw
 from daace.density.gaussian import WhitenedGaussians
@@ -29,10 +30,24 @@ from daace.density.network.families import (
     gaussian_scores,
     regress,
 )
-from daace.density.network.graph import Structure, topological_order
+from daace.density.network.graph import Structure
 from daace.density.network.hill_climbing import hill_climb
-from daace.density.network.profile_count import LADDER, Trial, choose_profiles
+from daace.density.network.mixed_profiles import MixedLearner
+from daace.density.network.mixed_rows import MixedRows
+from daace.density.network.profile_count import (
+    NumbersAndCodes,
+    NumbersOnly,
+    Trade,
+    Trial,
+    count_profiles,
+    trials_frame,
+)
 from daace.density.network.profiles import Climb, ProfileLearner, ProfileParameters
+from daace.density.network_arrays import (
+    parameters_from_arrays,
+    tables_from_arrays,
+    tables_to_arrays,
+)
 from daace.density.privacy import FEWEST_ROWS
 from daace.density.profile_words import describe_profiles, number_within
 from daace.density.splits import split_for_check
@@ -90,6 +105,7 @@ class LinearGaussianNetwork(ConditionalDensity):
 
     kind: ClassVar[str] = "linear-gaussian"
     fewest_rows: ClassVar[int] = FEWEST_ROWS
+    takes_codes: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -135,24 +151,37 @@ class LinearGaussianNetwork(ConditionalDensity):
     def _fit(self, table: Table, counts: list[int] | None, progress: bool) -> Self:
         """Fit with these numbers of profiles, or those that the settings ask for."""
         X, y = self._learn_names(table)
-        stats = SufficientStatistics.of(X, y, len(self.classes_))
+        layout = CodeLayout.of(self.encoding_, self.standardizer_)
+        coded = bool(self.encoding_.code_sizes)
+        numbers = X[:, layout.numbers] if coded else X
+        stats = SufficientStatistics.of(numbers, y, len(self.classes_))
         climb = self._climb(stats)
         rows = [X[y == k] for k in range(len(self.classes_))]
         rows = [group[np.lexsort(group.T[::-1])] for group in rows]  # any order gives this one
         whole = (table.X == table.X.round()).all(axis=0)
         grid = whole / 12 / self.standardizer_.scale**2
+        trade: Trade = NumbersOnly(grid, climb)
+        if coded:
+            grid = grid[layout.numbers]
+            trade = NumbersAndCodes(layout, grid, climb)
         trials: list[list[Trial]] = []
         if counts is None and self.profiles == "auto":
-            counts, trials = _count_profiles(rows, grid, climb, progress)
+            counts, trials = count_profiles(rows, trade, progress=progress)
         counts = counts or [int(self.profiles)] * len(rows)
-        if max(counts) > 1:
+        codes = None
+        if coded:
+            several = MixedLearner([MixedRows(group, layout) for group in rows], grid, climb)
+            mixed, structure, _ = several.learn(counts)
+            parameters = mixed.numbers
+            codes = CodeTables(layout, mixed.parents, mixed.tables, np.zeros(len(layout.numbers)))
+        elif max(counts) > 1:
             learner = ProfileLearner([MonomialRows(group) for group in rows], stats, grid, climb)
             parameters, structure, _ = learner.learn(counts)
         else:
             structure = climb(stats, None)
             parameters = ProfileParameters.without_profiles(*fit_parameters(stats, structure))
-        self._keep(parameters, structure)
-        self.trials_ = self._trials_frame(trials)
+        self._keep(parameters, structure, codes)
+        self.trials_ = trials_frame(trials, self.classes_, self.target_)
         self._finish()
         return self
 
@@ -168,6 +197,8 @@ class LinearGaussianNetwork(ConditionalDensity):
             InvalidInput: a class has fewer than 10 rows; or arcs name unknown columns, make a
                 cycle, or are too many for the rows of a class.
         """
+        check_table(table)
+        check_numbers(table)
         X, y = self._learn_names(table)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
         structure = read_arcs(arcs, "arcs", self.features_, self.target_)
@@ -191,8 +222,9 @@ class LinearGaussianNetwork(ConditionalDensity):
         graph from them.
 
         Args:
-            table: rows with their class.
+            table: rows with their class, all of them numbers.
         """
+        check_numbers(table)
         X = self.to_model(table.to_frame())
         y = np.searchsorted(self.classes_, table.y)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
@@ -212,15 +244,27 @@ class LinearGaussianNetwork(ConditionalDensity):
     def arcs_(self) -> list[tuple[str, str]]:
         """Arcs (parent, child) by name, those of the class first."""
         self._check_fitted()
-        names = self.features_
+        names = self._numbers
         from_class = [(self.target_, names[j]) for j in np.flatnonzero(self.structure_.class_arcs)]
-        return from_class + [(names[i], names[j]) for i, j in np.argwhere(self.structure_.arcs)]
+        between = [(names[i], names[j]) for i, j in np.argwhere(self.structure_.arcs)]
+        codes = self.components_.codes
+        if codes is None:
+            return from_class + between
+        names = [self.encoding_.column_names[column] for column in codes.layout.columns]
+        from_class += [(self.target_, name) for name in names]
+        between += [(names[i], names[j]) for j, i in enumerate(codes.parents) if i >= 0]
+        return from_class + between
+
+    @property
+    def _numbers(self) -> list[str]:
+        """Names of the features that are numbers: what `structure_` and coefficients are about."""
+        return [self.features_[j] for j in self.encoding_.number_columns]
 
     @property
     def profiles_(self) -> pd.DataFrame:
         """The profiles: class, number, share of the class, and what sets them apart."""
         self._check_fitted()
-        return describe_profiles(self.components_, self.classes_, self.features_, self.target_)
+        return describe_profiles(self.components_, self.classes_, self.encoding_, self.target_)
 
     def coefficients_frame(self) -> pd.DataFrame:
         """Return parent, child, class, profile and coefficient of each arc between features.
@@ -228,9 +272,9 @@ class LinearGaussianNetwork(ConditionalDensity):
         Coefficients are in model space: standard deviations of the child per standard deviation
         of the parent.
         """
-        owner = self.components_.owner
+        owner, names = self.components_.owner, self._numbers
         rows = [
-            (self.features_[i], self.features_[j], label, number, self.coefficients_[c, j, i])
+            (names[i], names[j], label, number, self.coefficients_[c, j, i])
             for i, j in np.argwhere(self.structure_.arcs)
             for c, (label, number) in enumerate(
                 zip(self.classes_[owner].tolist(), number_within(owner), strict=True)
@@ -259,6 +303,8 @@ class LinearGaussianNetwork(ConditionalDensity):
         return X, self.classes_[self.components_.owner[chosen]]
 
     def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+        if self.components_.codes is not None:
+            return super().given(values)
         fixed, x = read_given(self, values)
         free = np.setdiff1d(np.arange(len(self.features_)), fixed)
         return GivenComponents(self, free, self.components_.given(fixed, x)[0])
@@ -266,6 +312,8 @@ class LinearGaussianNetwork(ConditionalDensity):
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
     ) -> FloatArray | None:
+        if self.components_.codes is not None:
+            return None
         index = None if label is None else self.class_index(label)
         return self.components_.draw_given(fixed, x, draws, index=index)
 
@@ -281,6 +329,8 @@ class LinearGaussianNetwork(ConditionalDensity):
         if not self.components_.single:
             arrays["log_weights"] = self.components_.gaussians.log_weights
             arrays["owner"] = self.components_.owner.astype(np.float64)
+        if self.components_.codes is not None:
+            arrays |= tables_to_arrays(self.components_.codes)
         settings = {
             "start": self.start,
             "max_parents": self.max_parents,
@@ -299,60 +349,37 @@ class LinearGaussianNetwork(ConditionalDensity):
             forbidden=tuple((a, b) for a, b in settings["forbidden"]),
             profiles=settings.get("profiles", 1),  # files of earlier versions have none
         )
-        (k,), (c, n) = arrays["log_prior"].shape, arrays["intercepts"].shape
-        if not ("owner" in arrays or c == k):
-            raise ValueError("its profiles belong to no class")
-        owner = arrays.get("owner", np.arange(k, dtype=np.float64))
-        log_weights = arrays.get("log_weights", arrays["log_prior"])
-        expected = {
-            "log_weights": (log_weights, (c,)),
-            "owner": (owner, (c,)),
-            "coefficients": (arrays["coefficients"], (c, n, n)),
-            "variances": (arrays["variances"], (c, n)),
-            "arcs": (arrays["arcs"], (n, n)),
-            "class_arcs": (arrays["class_arcs"], (n,)),
-        }
-        for name, (array, shape) in expected.items():
-            if array.shape != shape:
-                raise ValueError(f"'{name}' has shape {array.shape}, not {shape}")
-        if not (arrays["variances"] > 0).all():
-            raise ValueError("a variance is not positive")
-        if not all(np.isin(arrays[name], (0.0, 1.0)).all() for name in ("arcs", "class_arcs")):
-            raise ValueError("an arc is neither there nor not there")
-        structure = Structure(arrays["arcs"] > 0, arrays["class_arcs"] > 0)
-        if (arrays["coefficients"][:, ~structure.arcs.T] != 0).any():
-            raise ValueError("a coefficient stands where there is no arc")
-        topological_order(structure.arcs)
-        parameters = ProfileParameters(
-            log_weights,
-            arrays["coefficients"],
-            arrays["intercepts"],
-            arrays["variances"],
-            owner.astype(np.intp),
-        )
-        if not (np.unique(owner).tolist() == list(range(k)) and (np.diff(owner) >= 0).all()):
-            raise ValueError("its profiles are not in the order of the classes")
-        if not np.allclose(parameters.log_prior, arrays["log_prior"], rtol=0, atol=1e-6):
-            raise ValueError("the shares of its profiles do not sum to those of the classes")
-        network._keep(parameters, structure)
+        parameters, structure = parameters_from_arrays(arrays)
+        codes = None
+        if "encoding" in settings:
+            codes = tables_from_arrays(arrays, settings["encoding"], parameters)
+        network._keep(parameters, structure, codes)
         network.log_prior_ = arrays["log_prior"]
         return network
 
-    def _keep(self, parameters: ProfileParameters, structure: Structure) -> None:
+    def _keep(
+        self,
+        parameters: ProfileParameters,
+        structure: Structure,
+        codes: CodeTables | None = None,
+    ) -> None:
         self.log_prior_ = parameters.log_prior
         self.coefficients_ = parameters.coefficients
         self.intercepts_ = parameters.intercepts
         self.variances_ = parameters.variances
         self.structure_ = structure
         gaussians = WhitenedGaussians(parameters.log_weights, *parameters.whitened())
-        self.components_ = ClassComponents(gaussians, parameters.owner, len(self.log_prior_))
-        self.gaussian_ = self.components_.single
+        components = ClassComponents(gaussians, parameters.owner, len(self.log_prior_), codes)
+        measured = codes is not None and codes.measure.any()  # a model file says how
+        self.components_ = components if measured else weigh_lines(components)
+        self.line_weights_ = self.components_.line_weights
+        self.gaussian_ = self.components_.single and codes is None
         self.resolution_ = self.components_.resolution
 
     def _finish(self) -> None:
         floored = np.flatnonzero(np.any(self.variances_ <= VARIANCE_FLOOR, axis=0))
         if len(floored):
-            names = [self.features_[j] for j in floored]
+            names = [self._numbers[j] for j in floored]
             warn_user(
                 f"Nearly no variance is left in {quote(names)} given the class and other columns "
                 "(a copy or a sum of them, or constant in a class): consider dropping them.",
@@ -361,15 +388,16 @@ class LinearGaussianNetwork(ConditionalDensity):
 
     def _climb(self, table: SufficientStatistics) -> Climb:
         """Return the search for a graph that keeps to the settings."""
-        forced = read_arcs(self.forced, "forced", self.features_, self.target_)
-        forbidden = read_arcs(self.forbidden, "forbidden", self.features_, self.target_)
+        names = self._numbers
+        forced = read_arcs(self.forced, "forced", names, self.target_)
+        forbidden = read_arcs(self.forbidden, "forbidden", names, self.target_)
         first = first_graph(
             forced,
             forbidden,
             table,
             start=self.start,
             max_parents=self.max_parents,
-            features=self.features_,
+            features=names,
         )
 
         def climb(stats: SufficientStatistics, before: Structure | None) -> Structure:
@@ -382,25 +410,3 @@ class LinearGaussianNetwork(ConditionalDensity):
             )
 
         return climb
-
-    def _trials_frame(self, trials: list[list[Trial]]) -> pd.DataFrame:
-        rows = [
-            (label, *trial)
-            for label, tried in zip(self.classes_.tolist(), trials, strict=False)
-            for trial in tried
-        ]
-        return pd.DataFrame(rows, columns=[self.target_, *Trial._fields])
-
-
-def _count_profiles(
-    rows: list[FloatArray], grid: FloatArray, climb: Climb, progress: bool
-) -> tuple[list[int], list[list[Trial]]]:
-    """Choose the number of profiles of each class."""
-    counts, trials = [], []
-    with Bar("Profiles", len(rows) * len(LADDER), shown=progress) as bar:
-        for group in rows:
-            count, tried = choose_profiles(group, grid=grid, climb=climb, advance=bar.advance)
-            bar.advance(steps=len(LADDER) - len(tried))
-            counts.append(count)
-            trials.append(tried)
-    return counts, trials

@@ -17,6 +17,7 @@ from daace._files import check_exists
 from daace._json import dump_json, reason
 from daace._typing import FloatArray
 from daace._wording import quote
+from daace.data.encoding import Encoding
 from daace.data.standardizer import Standardizer
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
@@ -123,6 +124,7 @@ def to_parts(density: ConditionalDensity) -> tuple[dict[str, Any], dict[str, Flo
         "target": density.target_,
         "classes": density.classes_,
         "density": learned,
+        "encoding": density.encoding_.to_json(),
     }
     return meta, arrays
 
@@ -137,8 +139,9 @@ def from_parts(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Con
     Raises:
         Exception: of any kind, for content that does not fit.
     """
-    n = len(meta["features"])
     _check_sizes(meta, arrays)
+    encoding = _read_encoding(meta)
+    n = encoding.width
     shapes = {
         f"{STANDARDIZER}mean": (n,),
         f"{STANDARDIZER}scale": (n,),
@@ -160,7 +163,10 @@ def from_parts(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Con
     }
     if "log_prior" in own and abs(log_sum_exp(own["log_prior"].reshape(1, -1))[0]) > 1e-6:
         raise ValueError("the probabilities of its classes do not sum to 1")
-    density = density_class(meta["kind"]).from_arrays(own, meta["density"])
+    settings = dict(meta["density"])
+    if encoding.code_sizes:
+        settings["encoding"] = encoding
+    density = density_class(meta["kind"]).from_arrays(own, settings)
     known = {*shapes, *(f"{DENSITY}{name}" for name in density.to_arrays()[0])}
     if set(arrays) != known:
         raise ValueError(f"it has no use for {quote(sorted(set(arrays) - known))}")
@@ -170,7 +176,7 @@ def from_parts(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Con
     if not np.array_equal(density.__dict__.get("classes_", classes), classes):
         raise ValueError("it has components of other classes")
     density.classes_ = classes
-    density.features_ = tuple(meta["features"])
+    density.features_, density.encoding_ = tuple(meta["features"]), encoding
     density.target_ = meta["target"]
     density.units_ = dict(meta["units"])
     density.whole_, density.nonnegative_ = tuple(meta["whole"]), tuple(meta["nonnegative"])
@@ -179,6 +185,21 @@ def from_parts(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Con
     density.draws_ = draws
     try_density(density)
     return density
+
+
+def _read_encoding(meta: Mapping[str, Any]) -> Encoding:
+    """Return what the columns are; files of earlier versions hold numbers only."""
+    if "encoding" not in meta:
+        return Encoding.of_numbers(
+            meta["features"],
+            units=meta["units"],
+            left_out=meta["left_out"],
+            columns=meta["columns"],
+        )
+    encoding = Encoding.from_json(meta["encoding"])
+    if list(encoding.names) != list(meta["features"]) or meta["target"] in encoding.names:
+        raise ValueError("its encoding has other features")
+    return encoding
 
 
 def _read_standardizer(arrays: Mapping[str, FloatArray]) -> Standardizer:

@@ -6,8 +6,7 @@ import inspect
 from copy import deepcopy
 from typing import Any, Self
 
-from daace._wording import quote
-from daace.exceptions import InvalidInput
+from daace._checks import check_known
 
 
 class Parameterized:
@@ -36,13 +35,7 @@ class Parameterized:
             KernelDensity(bandwidth=0.5, max_rows_per_class=10000)
         """
         known = self.get_params()
-        unknown = [name for name in params if name not in known]
-        if unknown:
-            raise InvalidInput(
-                argument=unknown[0],
-                expected=f"be an argument of {type(self).__name__}",
-                remedy=quote(known, 20),
-            )
+        check_known(type(self).__name__, params, known)
         checked = type(self)(**{**known, **params})
         self.__dict__.update(checked.__dict__)
         return self

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+# Rows that every class must have in a model without rows: fewer could be read out of its
+# parameters. Two rows are the mean and the standard deviation of their class, to the last digits.
+from daace.data.inference import FEWEST_ROWS as FEWEST_ROWS
 from daace.data.table import Table
 from daace.exceptions import InvalidInput
-
-#: Rows that every class must have in a model without rows: fewer could be read out of its
-#: parameters. Two rows are the mean and the standard deviation of their class, to the last digits.
-FEWEST_ROWS = 10
 
 
 def check_class_sizes(table: Table, fewest: int) -> None:

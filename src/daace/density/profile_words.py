@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray, Labels
+from daace.data.encoding import Encoding
 from daace.density.components import ClassComponents
 
 #: Features that describe a profile, at most, and the smallest difference from the class's mean, in
@@ -16,14 +17,14 @@ MOST_WORDS, WORTH = 3, 0.5
 
 
 def describe_profiles(
-    components: ClassComponents, classes: Labels, features: Sequence[str], target: str
+    components: ClassComponents, classes: Labels, encoding: Encoding, target: str
 ) -> pd.DataFrame:
     """Return class, number, share of the class, and what sets apart each profile.
 
     Args:
         components: the profiles of all classes.
         classes: the class labels.
-        features: names of the features.
+        encoding: names of features and levels.
         target: name of the class.
     """
     owner, weights = components.owner, np.exp(components.gaussians.log_weights)
@@ -32,18 +33,18 @@ def describe_profiles(
             target: classes[owner],
             "profile": number_within(owner),
             "share": weights / np.bincount(owner, weights=weights)[owner],
-            "description": [describe_profile(components, c, features) for c in range(len(owner))],
+            "description": [describe_profile(components, c, encoding) for c in range(len(owner))],
         }
     )
 
 
-def describe_profile(components: ClassComponents, number: int, features: Sequence[str]) -> str:
+def describe_profile(components: ClassComponents, number: int, encoding: Encoding) -> str:
     """Return what sets a profile apart from the rest of its class.
 
     Args:
         components: the profiles of all classes.
         number: of the profile among them, from 0.
-        features: names of the features.
+        encoding: names of features and levels.
     """
     members = components.members[components.owner[number]]
     if members.stop - members.start == 1:
@@ -54,7 +55,13 @@ def describe_profile(components: ClassComponents, number: int, features: Sequenc
     means = gaussians.means[members]
     centre = share @ means
     variance = share @ (gaussians.variances[members] + (means - centre) ** 2)
-    return _words((gaussians.means[number] - centre) / np.sqrt(variance), features)
+    offsets = (gaussians.means[number] - centre) / np.sqrt(variance)
+    names = [encoding.names[j] for j in encoding.number_columns]
+    said = [
+        (abs(offset), f"{'higher' if offset > 0 else 'lower'} {name}")
+        for offset, name in zip(offsets.tolist(), names, strict=True)
+    ]
+    return _words([*said, *_code_words(components, encoding, number, members, share)])
 
 
 def name_profiles(owner: IntArray, classes: Labels) -> list[str]:
@@ -79,17 +86,34 @@ def number_within(owner: IntArray) -> list[int]:
     return numbers
 
 
-def _words(offsets: FloatArray, features: Sequence[str]) -> str:
+def _code_words(
+    components: ClassComponents, encoding: Encoding, c: int, members: slice, share: FloatArray
+) -> list[tuple[float, str]]:
+    """Return for each code the level that a profile has most more often than its class.
+
+    The difference of the shares is in standard deviations of the class's.
+    """
+    if components.codes is None:
+        return []
+    said = []
+    for column, shares in zip(
+        components.codes.layout.columns.tolist(), components.codes.shares(), strict=True
+    ):
+        mean = shares[:, members] @ share
+        offsets = (shares[:, c] - mean) / np.sqrt(np.maximum(mean * (1 - mean), 1e-12))
+        level = int(np.argmax(offsets))
+        name, word = encoding.word(column, level)
+        said.append((float(offsets[level]), f"more often {name} = {word}"))
+    return said
+
+
+def _words(offsets: Sequence[tuple[float, str]]) -> str:
     """Describe a profile by its largest offsets from the class.
 
     Example:
-        >>> _words(np.array([0.2, -1.4, 0.7]), ["age", "income", "debt"])
+        >>> _words([(0.2, "higher age"), (1.4, "lower income"), (0.7, "higher debt")])
         'lower income, higher debt'
     """
-    order = np.argsort(-np.abs(offsets), kind="stable")[:MOST_WORDS]
-    said = [
-        f"{'higher' if offsets[j] > 0 else 'lower'} {features[j]}"
-        for j in order
-        if abs(offsets[j]) >= WORTH
-    ]
+    largest = sorted(offsets, key=lambda part: -part[0])[:MOST_WORDS]
+    said = [word for size, word in largest if size >= WORTH]
     return ", ".join(said) or "typical of the class"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from daace._typing import FloatArray
 from daace._wording import quote
+from daace.data.encoding import Encoding
 from daace.data.frames import as_pandas, check_unique, numeric_matrix
 from daace.exceptions import InvalidInput
 
@@ -42,22 +43,23 @@ def frame_of_rows(rows: object, *, features: Sequence[str], columns: Sequence[st
     return rows.set_axis(names, axis=1)
 
 
-def numbers_of_rows(
-    frame: pd.DataFrame, *, features: Sequence[str], known: Collection[str]
-) -> FloatArray:
-    """Return the features of a frame as finite numbers.
+def encode_rows(frame: pd.DataFrame, encoding: Encoding, target: str) -> FloatArray:
+    """Return the features of a frame as numbers and codes.
 
     Args:
         frame: rows in user units, with every feature.
-        features: names of the features, in the order of the result's columns.
-        known: names of all columns that the model knows of.
+        encoding: of the model.
+        target: name of the class, which is ignored like derived and left-out columns.
 
     Returns:
-        Shape `(rows, features)`.
+        Shape `(rows, encoding.width)`.
 
     Raises:
-        InvalidInput: a column is unknown, or not made of finite numbers.
+        InvalidInput: a column is unknown; or a cell has an unknown level, or no finite number.
     """
+    features = encoding.names
+    computed = (derived.name for derived in encoding.derived)
+    known = {*features, *encoding.left_out, *computed, target}
     extra = [name for name in frame.columns if name not in known]
     if extra:
         raise InvalidInput(
@@ -65,6 +67,8 @@ def numbers_of_rows(
             expected=f"have the features of the model only. Unknown: {quote(extra)}",
             remedy="drop these columns",
         )
+    if encoding.code_sizes:
+        return encoding.encode(frame)
     frame = frame[list(features)]
     objects = {  # a Series that also held a class name arrives as objects: numbers are numbers
         name: frame[name].astype(np.float64)
@@ -74,6 +78,27 @@ def numbers_of_rows(
     }
     frame = frame.assign(**objects) if objects else frame
     return numeric_matrix(frame, what="The row")
+
+
+def check_model_rows(X: object, encoding: Encoding) -> FloatArray:
+    """Return model-space rows as an array.
+
+    Raises:
+        InvalidInput: they have another shape, or a code that does not exist.
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != encoding.width:
+        raise InvalidInput(
+            argument="X", expected=f"have shape (rows, {encoding.width})", got=str(rows.shape)
+        )
+    for column, size in encoding.code_sizes.items():
+        codes = rows[:, column]
+        if not np.isin(codes, np.arange(size)).all():
+            raise InvalidInput(
+                argument=f"Column {column} of X ('{encoding.column_names[column]}')",
+                expected=f"have codes 0 to {size - 1}",
+            )
+    return rows
 
 
 def _frame_of_array(rows: Any, features: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:

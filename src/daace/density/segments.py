@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 import numpy as np
@@ -21,12 +21,15 @@ ToEnd: TypeAlias = tuple[
 ]
 
 
-def points_on_segments(paths: FloatArray, nodes: FloatArray) -> FloatArray:
+def points_on_segments(
+    paths: FloatArray, nodes: FloatArray, codes: Collection[int] = ()
+) -> FloatArray:
     """Return the points at the nodes of every segment.
 
     Args:
         paths: shape `(paths, waypoints, n)`.
         nodes: positions on a segment, from 0, its beginning, to 1, shape `(nodes,)`.
+        codes: columns that hold codes: those of a segment are those of its last waypoint.
 
     Returns:
         Shape `(paths, segments, nodes, n)`.
@@ -36,7 +39,10 @@ def points_on_segments(paths: FloatArray, nodes: FloatArray) -> FloatArray:
         [[[[0.5]]]]
     """
     vectors = paths[:, 1:] - paths[:, :-1]
-    return paths[:, :-1, None] + nodes[:, None] * vectors[:, :, None]
+    points: FloatArray = paths[:, :-1, None] + nodes[:, None] * vectors[:, :, None]
+    for column in codes:
+        points[..., column] = paths[:, 1:, None, column]
+    return points
 
 
 def pull_to_waypoints(pulled: FloatArray, nodes: FloatArray) -> FloatArray:
@@ -60,7 +66,7 @@ def pull_to_waypoints(pulled: FloatArray, nodes: FloatArray) -> FloatArray:
 
 
 def along_segments(
-    evaluate: Evaluate, paths: FloatArray, nodes: FloatArray
+    evaluate: Evaluate, paths: FloatArray, nodes: FloatArray, codes: Collection[int] = ()
 ) -> tuple[FloatArray, Pullback]:
     """Return log p(x, y) at the nodes of every segment, point by point, and its pullback.
 
@@ -68,8 +74,9 @@ def along_segments(
         evaluate: log p(x, y) of rows, with its pullback.
         paths: shape `(paths, waypoints, n)`.
         nodes: positions on a segment.
+        codes: columns that hold codes.
     """
-    points = points_on_segments(paths, nodes)
+    points = points_on_segments(paths, nodes, codes)
     joint, pullback = evaluate(points.reshape(-1, paths.shape[-1]))
 
     def to_waypoints(W: FloatArray) -> FloatArray:
@@ -79,7 +86,13 @@ def along_segments(
     return joint.reshape(*points.shape[:-1], joint.shape[1]), to_waypoints
 
 
-def in_one_pass(evaluate: Evaluate, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
+def in_one_pass(
+    evaluate: Evaluate,
+    paths: FloatArray,
+    nodes: FloatArray,
+    looks: int,
+    codes: Collection[int] = (),
+) -> ToEnd:
     """Return log p(x, y) along paths and at their ends, all points evaluated together.
 
     Args:
@@ -87,8 +100,9 @@ def in_one_pass(evaluate: Evaluate, paths: FloatArray, nodes: FloatArray, looks:
         paths: shape `(paths, waypoints, n)`.
         nodes: positions on a segment.
         looks: number of gradients wanted at each end.
+        codes: columns that hold codes.
     """
-    points, n = points_on_segments(paths, nodes), paths.shape[-1]
+    points, n = points_on_segments(paths, nodes, codes), paths.shape[-1]
     ends = np.repeat(paths[:, -1], looks, axis=0)
     joint, pullback = evaluate(np.concatenate([points.reshape(-1, n), ends]))
     classes, along = joint.shape[1], len(joint) - len(ends)

@@ -59,7 +59,7 @@ def check_sizes(
 
 def try_density(density: ConditionalDensity) -> None:
     """Use a rebuilt density; raise `ValueError` if it fails or contradicts its statistics."""
-    n, classes = len(density.features_), len(density.classes_)
+    n, classes = density.encoding_.width, len(density.classes_)
     rng = np.random.default_rng(DRAWS_SEED)
     each = max(1, min(TRIED_PER_CLASS, TRIED // classes))
     with np.errstate(all="ignore"):
@@ -78,6 +78,14 @@ def try_density(density: ConditionalDensity) -> None:
         log_prob = density.log_prob(plain)
     if not np.isfinite(log_joint).all():
         raise ValueError("it gives no density for its own draws")
+    if density.encoding_.code_sizes:
+        rows = density.standardizer_.inverse(plain)
+        again = density.encoding_.encode(density.encoding_.decode(rows))
+        codes = list(density.encoding_.code_sizes)
+        if not np.array_equal(again[:, codes], rows[:, codes]):
+            raise ValueError("its draws are not rows that its encoding knows")
+        if not (np.abs(again - rows) <= 0.5 + 1e-6 * np.abs(rows)).all():
+            raise ValueError("its atoms are not where its encoding has them")
     if not np.isfinite(gradient).all():
         raise ValueError("it has no slope at its own draws")
     _compare_statistics(density, np.concatenate([draws, plain]), log_prob)
@@ -87,13 +95,17 @@ def _compare_statistics(
     density: ConditionalDensity, draws: FloatArray, log_prob: FloatArray
 ) -> None:
     """Raise `ValueError` unless the statistics in the file are those of such draws."""
-    known = density.draws_
+    known, encoding = density.draws_, density.encoding_
+    for column, size in encoding.code_sizes.items():
+        if (known.lower[column], known.upper[column]) != (0.0, size - 1.0):
+            raise ValueError("the statistics are not those of its codes")
+    free = [j for j in encoding.number_columns if j not in encoding.atom_columns]
     widths = np.ptp(draws, axis=0)
-    if not (widths > 1e-12 * np.abs(draws).max(axis=0)).all():
+    if not (widths > 1e-12 * np.abs(draws).max(axis=0))[free].all():
         raise ValueError("its draws are lost beside their mean")
     typical = known.quantiles[5] <= np.median(log_prob) <= known.quantiles[95]
     typical &= known.quantiles[-1] - known.quantiles[0] <= WIDEST * np.ptp(log_prob)
     inside = (known.lower <= draws.max(axis=0)) & (known.upper >= draws.min(axis=0))
     inside &= known.upper - known.lower <= WIDEST * widths
-    if not (typical and inside.all()):
+    if not (typical and inside[free].all()):
         raise ValueError("the statistics are not those of its draws")

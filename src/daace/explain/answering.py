@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from daace._checks import check_choice
 from daace._progress import Bar
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 from daace._workers import BACKENDS, Backend, Workers
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_posterior, log_sum_exp
@@ -25,7 +26,7 @@ from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import Solved, merge_steps, share_out, solve
 from daace.explain.explanation import Explanation
 from daace.landscape.problem import Problem
-from daace.landscape.rows import frame_of_rows
+from daace.landscape.rows import frame_of_codes, frame_of_rows
 from daace.notes import Note
 from daace.planners.base import Plan, Planner, Status
 
@@ -147,7 +148,7 @@ def explain_solved(
     ]
     current = density.classes_.item(int(np.argmax(shares[0])))
     denied = find_denial(density, query.labels[row], current) if plan.found else ()
-    frame = frame_of_rows(path, density.features_, whole=problem.to_user.whole)
+    frame = frame_of_features(path, density, whole=problem.to_user.whole)
     names, profiles = find_profiles(density, density.standardizer_.transform(path))
     numbers = frame_of_rows(np.column_stack(along), ALONG)
     return Explanation(
@@ -158,7 +159,7 @@ def explain_solved(
         along=numbers.assign(profile=names).rename_axis("waypoint"),
         cost=plan.cost,
         relax={} if plan.found else relaxed_thresholds(problem, plan),
-        sd=density.standardizer_.scale.copy(),
+        sd=density.standardizer_.scale[: len(density.features_)].copy(),
         units=dict(density.units_),
         provenance=Provenance.of(settings, problem.goal, plan, draws=draws, planner=planner),
         notes=(
@@ -190,6 +191,23 @@ def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArr
     return log_sum_exp(joint), shares
 
 
+def frame_of_features(
+    rows: FloatArray, density: ConditionalDensity, *, whole: Sequence[int] | IntArray = ()
+) -> pd.DataFrame:
+    """Return rows in user units as a frame of the features; with codes, in the user's dtypes.
+
+    Args:
+        rows: shape `(rows, columns)`.
+        density: knows names and codes.
+        whole: positions of features that are whole numbers.
+    """
+    if not density.encoding_.code_sizes:
+        return frame_of_rows(rows, density.features_, whole=whole)
+    if np.isnan(rows).any():  # a row that cannot be read
+        return pd.DataFrame(np.nan, index=range(len(rows)), columns=list(density.features_))
+    return frame_of_codes(rows, density.encoding_)[list(density.features_)]
+
+
 def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
     """Return the answer to a row that cannot be explained: no search, and the reason as a note.
 
@@ -206,11 +224,11 @@ def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
         status=Status.INVALID_ROW,
         current=None,
         target=label,
-        path=frame_of_rows(query.values[[row]], density.features_).rename_axis("waypoint"),
+        path=frame_of_features(query.values[[row]], density).rename_axis("waypoint"),
         along=frame_of_rows(unknown, ALONG).assign(profile="").rename_axis("waypoint"),
         cost=np.inf,
         relax={},
-        sd=density.standardizer_.scale.copy(),
+        sd=density.standardizer_.scale[: len(density.features_)].copy(),
         units=dict(density.units_),
         provenance=Provenance.of(settings, settings.goal(label)),
         notes=(Note.of("invalid_row", reason=reason),),

@@ -177,6 +177,11 @@ class Constraints:
         draft = Draft(features, standardizer, start, row, box, self.rules)
         for rule in self.rules:
             rule.compile(draft)
+        for column in density.encoding_.code_sizes:  # planners move numbers only
+            draft.fix(column)
+        for j, column in density.encoding_.atom_columns.items():
+            if start[column] != 0:
+                draft.fix(j)
         return draft.finish()
 
 

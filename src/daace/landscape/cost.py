@@ -357,7 +357,7 @@ class Landscape:
 
     def _check_path(self, waypoints: FloatArray) -> FloatArray:
         path = np.asarray(waypoints, dtype=np.float64)
-        n = len(self.density.features_)
+        n = self.density.encoding_.width
         if path.ndim != 2 or path.shape[1] != n or not len(path):
             raise InvalidInput(
                 argument="waypoints", expected=f"have shape (waypoints, {n})", got=str(path.shape)

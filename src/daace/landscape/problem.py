@@ -104,17 +104,15 @@ class Problem:
 
     def _check_point(self, start: object) -> FloatArray:
         """Return a start in model space as an array of its own."""
-        features = self.landscape.density.features_
+        n = self.landscape.density.encoding_.width
         try:
             x = np.array(start, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
             raise InvalidInput(
                 argument="start", expected="be numbers in model space, or a row by feature names"
             ) from None
-        if len(x) != len(features):
-            raise InvalidInput(
-                argument="start", expected=f"have {len(features)} values", got=str(len(x))
-            )
+        if len(x) != n:
+            raise InvalidInput(argument="start", expected=f"have {n} values", got=str(len(x)))
         if not np.isfinite(x).all():
             raise InvalidInput(argument="start", expected="be finite", got="NaN or infinity")
         if np.abs(x).max(initial=0.0) > LARGEST:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from daace._typing import FloatArray, IntArray
+from daace.data.encoding import Encoding
 from daace.data.standardizer import Standardizer
 
 
@@ -69,6 +70,29 @@ def frame_of_rows(
         numbers = rows[:, whole]
         if np.all((numbers == np.rint(numbers)) & (np.abs(numbers) < 2.0**53)):
             frame = frame.astype(dict.fromkeys(frame.columns[np.asarray(whole)], np.int64))
+    return frame
+
+
+def frame_of_codes(
+    rows: FloatArray, encoding: Encoding, *, like: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Return rows of numbers and codes as a frame in the user's columns and dtypes.
+
+    A column of whole numbers in which one is not whole is float64: nothing is rounded.
+
+    Args:
+        rows: in user units, shape `(rows, encoding.width)`.
+        encoding: what the columns are.
+        like: rows with the user's own values for levels that are pooled.
+    """
+    frame = encoding.decode(rows, like=like)
+    for j in encoding.number_columns:
+        feature, values = encoding.features[j], rows[:, j]
+        if feature.kind == "whole" and (values != np.rint(values)).any():
+            exact = values.copy()
+            if feature.gap_code is not None:
+                exact[rows[:, encoding.atom_columns[j]] == feature.gap_code] = np.nan
+            frame[feature.name] = exact
     return frame
 
 

@@ -42,10 +42,10 @@ def check_features(rows: FloatArray, density: ConditionalDensity) -> None:
     Raises:
         InvalidInput: they have more or fewer.
     """
-    n = len(density.features_)
+    n = density.encoding_.width
     if rows.shape[1] != n:
         raise InvalidInput(
             argument="rows",
-            expected=f"have the {n} features of the density",
+            expected=f"have the {n} columns of the density",
             got=f"shape {rows.shape}",
         )

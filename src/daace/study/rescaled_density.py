@@ -38,7 +38,7 @@ class RescaledDensity(ConditionalDensity):
         self.shift = (standardizer.mean - own.mean) / own.scale
         self.log_volume = float(np.log(self.factor).sum())
         self.classes_ = inner.classes_
-        self.features_ = inner.features_
+        self.features_, self.encoding_ = inner.features_, inner.encoding_
         self.target_ = inner.target_
         self.units_ = inner.units_
         self.standardizer_ = standardizer

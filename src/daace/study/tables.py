@@ -35,7 +35,9 @@ def load_rows(table: TableSpec) -> Table:
             ).at(f"Table '{table.name}': ")
         chosen = np.isin(rows.y.astype(str), table.classes)
         frame = rows.to_frame()[chosen]
-        rows = Table.from_frame(frame, target=rows.target, units=rows.units, name=rows.name)
+        rows = Table.from_frame(
+            frame, target=rows.target, units=rows.units, name=rows.name, kinds="number"
+        )
     if len(rows.classes) != 2:
         raise InvalidInput(
             f"A table of a study must have two classes. '{table.name}' has {len(rows.classes)}: "

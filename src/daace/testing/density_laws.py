@@ -12,20 +12,31 @@ from typing import TypeAlias
 
 import numpy as np
 
-from daace._typing import FloatArray
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.model_file import read_model, write_model
 from daace.density.registry import DENSITIES
 from daace.exceptions import InvalidInput
 from daace.testing._assertions import require, require_close, require_equal
+from daace.testing.code_states import follow_by_states, sums_to_one
 from daace.testing.distributions import follow_by_chi_square, follow_one_distribution
 from daace.testing.grids import Stretch, integrals_over_cells
+from daace.testing.points import near_and_far
+from daace.testing.scikit_law import parameters_are_those_of_scikit_learn
 
 DensityLaw: TypeAlias = Callable[[ConditionalDensity, np.random.Generator], None]
 
 #: Attributes that a density has from its table, not from `to_arrays`.
-FROM_TABLE = ("classes_", "features_", "target_", "units_", "standardizer_", "draws_")
+FROM_TABLE = (
+    "classes_",
+    "features_",
+    "encoding_",
+    "line_weights_",
+    "target_",
+    "units_",
+    "standardizer_",
+    "draws_",
+)
 
 
 def check_density(density: ConditionalDensity, *, rng: np.random.Generator | None = None) -> None:
@@ -78,16 +89,14 @@ def check_refits(
     require_close(shuffled.log_joint(X), density.log_joint(X), sentence, rel=1e-9, at_least=1e-9)
 
 
-def near_and_far(density: ConditionalDensity, rng: np.random.Generator) -> FloatArray:
-    """Return 40 draws, and 40 points 50 standard deviations away in random directions."""
-    X, _ = density.sample(40, rng=rng)
-    directions = rng.normal(size=X.shape)
-    directions /= np.linalg.norm(directions, axis=1)[:, None]
-    return np.concatenate([X, X.mean(axis=0) + 50 * X.std(axis=0) * directions])
-
-
 def integrates_to_one(density: ConditionalDensity, rng: np.random.Generator) -> None:
-    """Over all x, p(x, y) integrates to the share of class y; with one or two features."""
+    """Over all x, p(x, y) integrates to the share of class y; with one or two features.
+
+    With codes, the plain density is summed over them; with up to two numbers and 200 states.
+    """
+    if density.encoding_.code_sizes:
+        sums_to_one(density, rng)
+        return
     if len(density.features_) > 2:
         return
     X, y = density.sample(10_000, rng=rng)
@@ -102,7 +111,9 @@ def integrates_to_one(density: ConditionalDensity, rng: np.random.Generator) -> 
 
 def samples_follow(density: ConditionalDensity, rng: np.random.Generator) -> None:
     """Draws have the distribution of the density, by a chi-square test on a grid."""
-    if len(density.features_) <= 2:
+    if density.encoding_.code_sizes:
+        follow_by_states(density, rng)
+    elif len(density.features_) <= 2:
         follow_by_chi_square(density, rng)
 
 
@@ -131,9 +142,10 @@ def gradient_is_finite_difference(density: ConditionalDensity, rng: np.random.Ge
     step = 1e-6 * (1 + np.abs(X).max(axis=1, keepdims=True))
     columns = [
         ((density.log_joint(X + step * e) - density.log_joint(X - step * e)) * W).sum(axis=1)
-        for e in np.eye(X.shape[1])
+        for e in np.eye(X.shape[1])[list(density.encoding_.number_columns)]
     ]
-    difference = np.stack(columns, axis=1) / (2 * step)
+    difference = np.zeros_like(X)  # a code has no slope
+    difference[:, list(density.encoding_.number_columns)] = np.stack(columns, axis=1) / (2 * step)
     allowed = 1e-5 * np.abs(gradient).max(axis=1, keepdims=True) + 1e-7
     off = np.abs(gradient - difference) / allowed
     require(
@@ -212,9 +224,13 @@ def any_numeric_array_will_do(density: ConditionalDensity, rng: np.random.Genera
 
 def along_paths_is_point_by_point(density: ConditionalDensity, rng: np.random.Generator) -> None:
     """`log_joint_to_end` is `log_joint` at the points, with the gradient of the waypoints."""
-    n, classes = len(density.features_), len(density.classes_)
+    n, classes = density.encoding_.width, len(density.classes_)
     paths, nodes = rng.normal(size=(4, 3, n)), np.array([0.1, 0.5, 1.0])
+    codes = list(density.encoding_.code_sizes)
+    if codes:
+        paths = density.sample(12, rng=rng)[0].reshape(4, 3, n)
     points = paths[:, :-1, None] + nodes[:, None] * np.diff(paths, axis=1)[:, :, None]
+    points[..., codes] = paths[:, 1:, None, codes]
     for looks in (1, 2):
         joint, there, pullback = density.log_joint_to_end(paths, nodes, looks)
         expected = density.log_joint(points.reshape(-1, n)).reshape(4, 2, 3, classes)
@@ -283,7 +299,10 @@ def copies_are_bit_equal(density: ConditionalDensity, rng: np.random.Generator) 
     floats = all(array.dtype == np.float64 for array in arrays.values())
     require(floats, "'to_arrays' must return float64 arrays.")
     stored = {name: array.copy() for name, array in arrays.items()}
-    again = type(density).from_arrays(stored, json.loads(json.dumps(settings)))
+    settings = json.loads(json.dumps(settings))
+    if density.encoding_.code_sizes:
+        settings["encoding"] = density.encoding_
+    again = type(density).from_arrays(stored, settings)
     for name in FROM_TABLE:
         setattr(again, name, getattr(density, name))
     _require_same(density, again, rng, "A density rebuilt from its arrays")
@@ -335,44 +354,22 @@ def rows_go_there_and_back(density: ConditionalDensity, rng: np.random.Generator
     """Rows in user units, in any form, and in model space are the same rows."""
     X = near_and_far(density, rng)
     frame = density.to_user(X)
-    names = list(frame.columns) == list(density.features_)
-    require(names, "'to_user' must return a frame with the features as columns.")
+    names = [name for name in frame.columns if name in density.features_]
+    require(
+        names == list(density.features_),
+        "'to_user' must return a frame with the features as columns.",
+    )
     sentence = "'to_model' must undo 'to_user'."
     require_close(density.to_model(frame), X, sentence, rel=1e-12, at_least=1e-12)
     backwards = frame[list(reversed(frame.columns))].assign(**{density.target_: "anything"})
     sentence = "'to_model' must read frames with columns in any order, Series, dicts and arrays."
     require_equal(density.to_model(backwards), density.to_model(frame), sentence)
     row = density.to_model(frame)[[3]]
-    for given in (frame.iloc[3], dict(frame.iloc[3]), frame.to_numpy()[3]):
+    forms: list[object] = [frame.iloc[3], dict(frame.iloc[3])]
+    if not density.encoding_.code_sizes:
+        forms.append(frame.to_numpy()[3])
+    for given in forms:
         require_equal(density.to_model(given), row, sentence)
-
-
-def parameters_are_those_of_scikit_learn(
-    density: ConditionalDensity, rng: np.random.Generator
-) -> None:
-    """Arguments of the constructor are stored untouched, can be read, changed and cloned."""
-    from sklearn.base import clone
-
-    params = density.get_params()
-    same = repr(type(density)(**params)) == repr(density)
-    require(same, "'get_params' must give the arguments of the constructor.")
-    copied = clone(density)
-    new = type(copied) is type(density) and copied is not density
-    require(new, "sklearn.base.clone must return another density of the same class.")
-    for name, value in copied.get_params().items():
-        require_equal(value, params[name], f"A clone must have the same '{name}'.")
-    require(copied.set_params(**params) is copied, "'set_params' must return the density.")
-    try:
-        copied.set_params(no_such_argument=3)
-    except InvalidInput as error:
-        sentence = f"'no_such_argument' must be an argument of {type(density).__name__}"
-        require(sentence in str(error), f"An unknown argument must be named. Got '{error}'.")
-    else:
-        raise AssertionError("'set_params' must refuse arguments that there are not.")
-    X = near_and_far(density, rng)
-    kept = copy.copy(density).set_params(**params)
-    sentence = "'set_params' must keep what was learned."
-    require_equal(kept.log_joint(X), density.log_joint(X), sentence)
 
 
 #: All laws; each is a function of a fitted density and of the rng for its points.

@@ -24,7 +24,8 @@ def explainer() -> Explainer:
             "class": np.where(good, "paid", "failed"),
         }
     )
-    return daace.fit(Table.from_frame(frame, target="class"), density="linear-gaussian")
+    table = Table.from_frame(frame, target="class", kinds="number")
+    return daace.fit(table, density="linear-gaussian")
 
 
 ROW = {"late": 1, "children": 2, "income": 33_000, "balance": -600.0}

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from daace import Constraints, Explanation, GaussianMixture, Wachter, load
+from daace.data.encoding import Encoding
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.files import stream
@@ -467,7 +468,7 @@ def test_a_table_without_rows(simple, tmp_path):
 
 def test_a_feature_called_row_keeps_its_name(straight, tmp_path):
     density = GaussianMixture([1, 1], [[0.0], [4.0]], [[[1.0]], [[1.0]]], ["ill", "well"])
-    density.features_ = ("row",)
+    density.features_, density.encoding_ = ("row",), Encoding.of_numbers(["row"])
     (tmp_path / "d.csv").write_text("row\n0\n")
     Explainer(density, planner=straight).explain_file(tmp_path / "d.csv", tmp_path / "a.csv")
     frame = pd.read_csv(tmp_path / "a.csv")

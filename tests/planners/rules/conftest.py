@@ -44,4 +44,4 @@ def counted() -> LinearGaussianNetwork:
         [rng.poisson(4 + 3 * y), rng.poisson(9 - 4 * y), rng.normal(2.0 * y, 1.0)]
     ).astype(float)
     frame = pd.DataFrame(X, columns=["visits", "misses", "score"]).assign(group=y)
-    return LinearGaussianNetwork().fit(Table.from_frame(frame, target="group"))
+    return LinearGaussianNetwork().fit(Table.from_frame(frame, target="group", kinds="number"))

@@ -87,7 +87,30 @@ class ParquetFile(TableFile):
                 plain = table.column(number).cast(field.type.value_type)
                 table = table.set_column(number, field.name, plain)
         frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+        ordered = {name: kind for name, kind in self._ordered.items() if name in names}
+        frame = frame.astype(ordered) if ordered else frame
         return frame.astype({name: kind for name, kind in self._gappy.items() if name in names})
+
+    @cached_property
+    def _ordered(self) -> dict[str, pd.CategoricalDtype]:
+        """The dtype of ordered categories whose levels are the same in the whole file."""
+        import pyarrow
+
+        with self._parquet.ParquetFile(self.path) as file:
+            names = [
+                field.name
+                for field in file.schema_arrow
+                if pyarrow.types.is_dictionary(field.type) and field.type.ordered
+            ]
+            found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in names}
+            for batch in file.iter_batches(columns=names) if names else ():
+                for name in names:
+                    found[name].append(tuple(batch.column(name).dictionary.to_pylist()))
+        return {
+            name: pd.CategoricalDtype(list(levels[0]), ordered=True)
+            for name, levels in found.items()
+            if len(set(levels)) == 1
+        }
 
     @cached_property
     def _gappy(self) -> dict[str, str]:

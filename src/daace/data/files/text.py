@@ -20,10 +20,10 @@ from daace.data.files.base import SCANNED, TableFile, reading
 from daace.data.frames import check_unique
 from daace.exceptions import InvalidInput
 
-#: Cells that count as missing in a column of numbers, and in a column of text: a class may be
-#: called NA.
+#: Cells that count as missing in a column of numbers or truth values, and in a column of text,
+#: where NA and ? may be names of levels.
 GAPS = (
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 TEXT_GAPS = ("", "NaN", "nan")

@@ -82,7 +82,7 @@ class MonomialRows:
             shares /= mass
             total += float((top + np.log(mass)).sum())
             sums += shares.T @ block
-        return total, self._statistics(sums)
+        return total, self.statistics(sums)
 
     def log_prob(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
@@ -109,7 +109,41 @@ class MonomialRows:
             member = groups[begin : begin + len(block)] == np.arange(count)[:, None]
             sums += member.astype(np.float64) @ block
             begin += len(block)
-        return self._statistics(sums)
+        return self.statistics(sums)
+
+    def sums(self, shares: FloatArray) -> FloatArray:
+        """Return the expected sums of the monomials, shape `(gaussians, monomials)`.
+
+        Args:
+            shares: share of each Gaussian in each row, shape `(rows, gaussians)`.
+        """
+        total = np.zeros((shares.shape[1], self._width))
+        begin = 0
+        for block in self.blocks():
+            total += shares[begin : begin + len(block)].T @ block
+            begin += len(block)
+        return total
+
+    def log_components(
+        self,
+        log_weights: FloatArray,
+        whiteners: FloatArray,
+        offsets: FloatArray,
+        free: FloatArray,
+    ) -> FloatArray:
+        """Return `log w p(x)` of each row and Gaussian over the numbers that are not given.
+
+        Args:
+            log_weights: as of `expect`.
+            whiteners: row i is the residual of number i given those that it depends on.
+            offsets: as of `expect`.
+            free: 0 for numbers that are given, else 1, shape `(n,)`.
+        """
+        parts = np.log(np.einsum("cii->ci", whiteners)) - 0.5 * np.log(2 * np.pi)
+        parameters = self._monomials(
+            log_weights + parts @ free, whiteners * free[:, None], offsets * free
+        )
+        return np.concatenate([block @ parameters for block in self.blocks()])
 
     def _parameters(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
@@ -124,7 +158,20 @@ class MonomialRows:
         linear = -np.einsum("cki,ck->ci", whiteners, offsets)
         return np.ascontiguousarray(np.column_stack([constant, linear, products]).T)
 
-    def _statistics(self, sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _monomials(
+        self, constants: FloatArray, whiteners: FloatArray, offsets: FloatArray
+    ) -> FloatArray:
+        """Return the coefficients of the monomials in `constant - |M x + b|^2 / 2`."""
+        first, second = self._pairs
+        precision = np.einsum("cki,ckj->cij", whiteners, whiteners)
+        products = -precision[:, first, second]
+        products[:, first == second] *= 0.5
+        constant = constants - 0.5 * (offsets**2).sum(axis=1)
+        linear = -np.einsum("cki,ck->ci", whiteners, offsets)
+        return np.ascontiguousarray(np.column_stack([constant, linear, products]).T)
+
+    def statistics(self, sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return counts, means and scatter matrices from sums of the monomials."""
         first, second = self._pairs
         counts = sums[:, 0]
         means = sums[:, 1 : 1 + self.n] / np.maximum(counts, 1e-300)[:, None]

@@ -6,6 +6,7 @@ the scatter matrices of each class and of all rows together, so the rows are rea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -32,11 +33,14 @@ class SufficientStatistics:
         counts: rows of each group, shape `(groups,)`.
         means: shape `(groups, features)`.
         scatters: sums of squares and products about the mean, shape `(groups, features, features)`.
+        families: statistics of the rows that the family of each feature is learned from, if these
+            are not all rows: where a number stands at an atom, its family says nothing.
     """
 
     counts: FloatArray
     means: FloatArray
     scatters: FloatArray
+    families: Sequence[SufficientStatistics] = ()
     _terms: dict[tuple[int, int], Terms] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -53,6 +57,10 @@ class SufficientStatistics:
         centred = [group - mean for group, mean in zip(groups, means, strict=True)]
         scatters = np.stack([c.T @ c + RIDGE * len(c) * np.eye(X.shape[1]) for c in centred])
         return cls(np.array([float(len(group)) for group in groups]), means, scatters)
+
+    def family(self, child: int) -> SufficientStatistics:
+        """Return the statistics that the family of a feature is learned from."""
+        return self.families[child] if self.families else self
 
     @cached_property
     def diagonals(self) -> FloatArray:
@@ -132,11 +140,11 @@ def fit_parameters(
     for child in range(n):
         parents = structure.parents(child)
         with_class = bool(structure.class_arcs[child])
-        groups = stats.groups(with_class)
-        weights, residuals = regress(stats, child, parents, with_class)
-        freedom = stats.counts[groups] - len(parents) - 1
+        groups, family = stats.groups(with_class), stats.family(child)
+        weights, residuals = regress(family, child, parents, with_class)
+        freedom = family.counts[groups] - len(parents) - 1
         coefficients[:, child, parents] = weights
-        means = stats.means[groups]
+        means = family.means[groups]
         intercepts[:, child] = means[:, child] - np.einsum("gp,gp->g", weights, means[:, parents])
         variances[:, child] = np.maximum(residuals / freedom, VARIANCE_FLOOR)
     log_prior = np.log(stats.counts[:-1] / stats.rows)

@@ -175,7 +175,8 @@ class _ClimbingGraph:
         parents = np.flatnonzero(self.arcs[:, child])
         with_class = bool(self.class_arcs[child])
         room = len(parents) + with_class < self.max_parents
-        family = Family.of(self.stats, child, parents, with_class, room=room)
+        stats = self.stats.family(child)
+        family = Family.of(stats, child, parents, with_class, room=room)
         rules = self.forced if with_class else self.forbidden
         self.score[child] = family.score
         self.toggle_class[child] = -np.inf if rules.class_arcs[child] else family.toggle_class

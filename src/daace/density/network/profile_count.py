@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 
-from daace._typing import FloatArray, IntArray
+from daace._progress import Bar
+from daace._typing import FloatArray, IntArray, Labels
+from daace.density.bayes import log_sum_exp
+from daace.density.codes import CodeLayout
 from daace.density.network.expectation import MonomialRows
 from daace.density.network.families import SufficientStatistics
-from daace.density.network.profiles import Climb, ProfileLearner
+from daace.density.network.graph import Structure
+from daace.density.network.mixed_profiles import MixedLearner
+from daace.density.network.mixed_rows import MixedParameters, MixedRows
+from daace.density.network.profiles import Climb, ProfileLearner, ProfileParameters
 from daace.density.splits import sets_of_copies
 
 #: Numbers of profiles that are tried, until two in a row bring nothing.
@@ -43,8 +51,80 @@ class Trial(NamedTuple):
     bic: float
 
 
+class Learner(Protocol):
+    """Learns a network of the rows of one class, with a given number of profiles."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def fewest(self) -> int: ...
+
+    def learn(self, profiles: Sequence[int]) -> tuple[Any, Structure, float]: ...
+
+    def bic(self, parameters: Any, structure: Structure, mean: float) -> float: ...
+
+
+class Trade(Protocol):
+    """How networks of some kind are learned from rows, and judge rows."""
+
+    def learner(self, X: FloatArray) -> Learner:
+        """Return a learner of rows."""
+
+    def judge(self, X: FloatArray) -> Callable[[Any], FloatArray]:
+        """Return what takes parameters to log p(x | y) of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersOnly:
+    """Networks over numbers.
+
+    Attributes:
+        grid: variance that whole numbers get for being rounded, by feature.
+        climb: learns a graph.
+    """
+
+    grid: FloatArray
+    climb: Climb
+
+    def learner(self, X: FloatArray) -> ProfileLearner:
+        """Return a learner of rows."""
+        one: IntArray = np.zeros(len(X), dtype=np.intp)
+        stats = SufficientStatistics.of(X, one, 1)
+        return ProfileLearner([MonomialRows(X)], stats, self.grid, self.climb)
+
+    def judge(self, X: FloatArray) -> Callable[[ProfileParameters], FloatArray]:
+        """Return what takes parameters to log p(x | y) of rows."""
+        rows = MonomialRows(X)
+        return lambda p: rows.log_prob(p.log_weights, *p.whitened())
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersAndCodes:
+    """Networks over numbers and codes.
+
+    Attributes:
+        layout: which columns are which.
+        grid: variance that whole numbers get for being rounded, by number.
+        climb: learns a graph of the numbers.
+    """
+
+    layout: CodeLayout
+    grid: FloatArray
+    climb: Climb
+
+    def learner(self, X: FloatArray) -> MixedLearner:
+        """Return a learner of rows."""
+        return MixedLearner([MixedRows(X, self.layout)], self.grid, self.climb)
+
+    def judge(self, X: FloatArray) -> Callable[[MixedParameters], FloatArray]:
+        """Return what takes parameters to log p(x, d | y) of rows."""
+        rows = MixedRows(X, self.layout)
+        return lambda p: log_sum_exp(rows.log_components(p))
+
+
 def choose_profiles(
-    X: FloatArray, *, grid: FloatArray, climb: Climb, advance: Callable[[str], None]
+    X: FloatArray, *, trade: Trade, advance: Callable[[str], None]
 ) -> tuple[int, list[Trial]]:
     """Return the number of profiles of a class, and what was tried.
 
@@ -54,22 +134,21 @@ def choose_profiles(
 
     Args:
         X: rows of the class in model space, in an order that does not depend on the table's.
-        grid: variance that whole numbers get for being rounded, by feature.
-        climb: learns a graph.
+        trade: how networks are learned.
         advance: called with a note after every number.
     """
     splits = _splits(X)
-    learners = [_learner(X[~held], grid, climb) for held in splits]
-    tests = [MonomialRows(X[held]) for held in splits]
-    most = min((len(p.classes[0]) // p.fewest for p in learners), default=1)
+    learners = [trade.learner(X[~held]) for held in splits]
+    tests = [trade.judge(X[held]) for held in splits]
+    most = min((p.rows // p.fewest for p in learners), default=1)
     judged: list[FloatArray] = []
     trials: list[Trial] = []
     for profiles in (number for number in LADDER if number <= most and most > 1):
         logs, bics = [], []
         for learner, test in zip(learners, tests, strict=True):
             parameters, structure, mean = learner.learn([profiles])
-            logs.append(test.log_prob(parameters.log_weights, *parameters.whitened()))
-            bics.append(learner.bic(parameters, structure, mean) / len(learner.classes[0]))
+            logs.append(test(parameters))
+            bics.append(learner.bic(parameters, structure, mean) / learner.rows)
         judged.append(np.concatenate(logs))
         trials.append(Trial(profiles, float(judged[-1].mean()), float(np.mean(bics))))
         advance(f"{profiles} profiles: {trials[-1].held_out:.2f} nats")
@@ -86,9 +165,40 @@ def choose_profiles(
     return 1, trials
 
 
-def _learner(X: FloatArray, grid: FloatArray, climb: Climb) -> ProfileLearner:
-    one: IntArray = np.zeros(len(X), dtype=np.intp)
-    return ProfileLearner([MonomialRows(X)], SufficientStatistics.of(X, one, 1), grid, climb)
+def count_profiles(
+    rows: Sequence[FloatArray], trade: Trade, *, progress: bool
+) -> tuple[list[int], list[list[Trial]]]:
+    """Choose the number of profiles of each class.
+
+    Args:
+        rows: of each class.
+        trade: how networks are learned.
+        progress: show a bar on stderr.
+    """
+    counts, trials = [], []
+    with Bar("Profiles", len(rows) * len(LADDER), shown=progress) as bar:
+        for group in rows:
+            count, tried = choose_profiles(group, trade=trade, advance=bar.advance)
+            bar.advance(steps=len(LADDER) - len(tried))
+            counts.append(count)
+            trials.append(tried)
+    return counts, trials
+
+
+def trials_frame(trials: Sequence[Sequence[Trial]], classes: Labels, target: str) -> pd.DataFrame:
+    """Return what was tried: class, profiles, held-out log-likelihood and BIC.
+
+    Args:
+        trials: of each class; none if nothing was tried.
+        classes: the class labels.
+        target: name of the class.
+    """
+    rows = [
+        (label, *trial)
+        for label, tried in zip(classes.tolist(), trials, strict=False)
+        for trial in tried
+    ]
+    return pd.DataFrame(rows, columns=[target, *Trial._fields])
 
 
 def _splits(X: FloatArray) -> list[np.ndarray]:

@@ -114,6 +114,11 @@ class ProfileLearner:
         """Smallest number of rows of a profile."""
         return max(FEWEST_ROWS, 2 * self.classes[0].n)
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(map(len, self.classes))
+
     def learn(self, profiles: Sequence[int]) -> tuple[ProfileParameters, Structure, float]:
         """Learn a network with these numbers of profiles, or fewer where they would be too small.
 
@@ -144,7 +149,7 @@ class ProfileLearner:
             structure: its graph.
             mean: mean log p(x | y) of the rows.
         """
-        rows = sum(map(len, self.classes))
+        rows = self.rows
         free = count_parameters(structure, len(parameters.owner))
         free += len(parameters.owner) - len(self.classes)
         return rows * mean - 0.5 * float(np.log(rows)) * free
@@ -241,7 +246,9 @@ class ProfileLearner:
         return self._with_everyone(counts, means, scatters), np.array(owners, dtype=np.intp), mean
 
 
-def choose_groups(X: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+def choose_groups(
+    X: FloatArray, count: int, rng: np.random.Generator, *, whiten: bool = True
+) -> IntArray:
     """Return a group for each row: k-means on whitened rows, seeded by k-means++.
 
     The seeding is that of Arthur and Vassilvitskii (2007): each further centre is a row, drawn
@@ -251,12 +258,14 @@ def choose_groups(X: FloatArray, count: int, rng: np.random.Generator) -> IntArr
         X: rows, shape `(rows, n)`.
         count: number of groups.
         rng: source of the seeds.
+        whiten: whether distances are those of whitened rows.
     """
     if count == 1:
         return np.zeros(len(X), dtype=np.intp)
-    centred = X - X.mean(axis=0)
-    variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(centred, rowvar=False)))
-    white = centred @ (axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR)))
+    white = centred = X - X.mean(axis=0)
+    if whiten:
+        variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(centred, rowvar=False)))
+        white = centred @ (axes / np.sqrt(np.maximum(variance, VARIANCE_FLOOR)))
     size = np.sqrt((white**2).mean(axis=1, keepdims=True))
     white *= np.minimum(1.0, START_REACH / np.maximum(size, 1e-300))
     some = white if len(X) <= START_ROWS else rng.choice(white, START_ROWS, replace=False)

@@ -116,7 +116,11 @@ class Counties:
         frame = pd.concat([columns, self.transformed, self.category.rename(TARGET)], axis=1)
         features = [name for name in frame.columns if name != TARGET]
         whole = Table.from_frame(
-            frame.reset_index(drop=True), target=TARGET, features=features, name="EQI"
+            frame.reset_index(drop=True),
+            target=TARGET,
+            features=features,
+            kinds="number",
+            name="EQI",
         )
         kept = set(preprocess(whole, max_share=MAX_SHARE).features)
         return whole.select([f for f in whole.features if f in kept or f in INDICES])

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from daace._typing import FloatArray, Labels, Pullback
+from daace.data.encoding import Encoding
 from daace.data.standardizer import Standardizer
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
@@ -60,7 +61,7 @@ class SlicedDensity(ConditionalDensity):
     ) -> None:
         self.base, self.basis, self.offset = base, basis, offset
         self.classes_, self.target_ = base.classes_, base.target_
-        self.features_ = features
+        self.features_, self.encoding_ = features, Encoding.of_numbers(features)
         self.units_: dict[str, str] = {}
         self.standardizer_ = Standardizer.identity(len(features))
         self.resolution_ = base.resolution_ / float(np.linalg.norm(basis, ord=2))

@@ -125,14 +125,19 @@ class Answer(ABC):
                     got=repr(step),
                 )
         begin, end = (0, -1) if step is None else (step - 1, step)
-        before, after = self.path.iloc[begin].to_numpy(), self.path.iloc[end].to_numpy()
+        numbers = [  # categories are the same all along the path
+            pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+            for kind in self.path.dtypes
+        ]
+        path = self.path.loc[:, numbers]
+        before, after = (path.iloc[row].to_numpy(dtype=np.float64) for row in (begin, end))
         frame = pd.DataFrame(
             {
-                "feature": list(self.path.columns),
+                "feature": list(path.columns),
                 "from": before,
                 "to": after,
                 "change": after - before,
-                "change_sd": (after - before) / self.sd,
+                "change_sd": (after - before) / self.sd[numbers],
             }
         )
         frame = frame[frame["change"].abs() > 0]

@@ -29,7 +29,7 @@ def find_profiles(density: ConditionalDensity, X: FloatArray) -> tuple[list[str]
     components = density.components_
     names = name_profiles(components.owner, density.classes_)
     chosen: list[int] = components.log_components(X).argmax(axis=1).tolist()
-    known = {names[c]: describe_profile(components, c, density.features_) for c in chosen}
+    known = {names[c]: describe_profile(components, c, density.encoding_) for c in chosen}
     return [names[c] for c in chosen], known
 
 

@@ -29,6 +29,7 @@ def find_oddities(problem: Problem, path: np.ndarray) -> tuple[Note, ...]:
         path: waypoints in user units, the first the start.
     """
     density, rules = problem.landscape.density, problem.constraints
+    path = path[:, : len(density.features_)]
     start, moves = path[0], path[1:]
     negative = (moves < 0).any(axis=0) & (start >= 0)
     broken = (np.abs(moves - moves.round()) > ROUNDING).any(axis=0) & (start == start.round())

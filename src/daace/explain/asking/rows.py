@@ -12,6 +12,7 @@ import pandas as pd
 
 from daace._formats import shorten
 from daace._typing import FloatArray
+from daace.data.encoding import Encoding
 from daace.data.numbers import parse_numbers
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
@@ -71,8 +72,12 @@ def read_rows(density: ConditionalDensity, given: object) -> Rows:
         InvalidInput: features are missing, or it is no table.
     """
     frame = density.user_frame(given)
-    known = (*density.features_, density.target_)
+    derived = (column.name for column in density.encoding_.derived)
+    known = {*density.features_, *derived, density.target_}
     others = frame[[name for name in frame.columns if name not in known]]
+    if density.encoding_.code_sizes:
+        values, invalid = read_coded(frame, density.encoding_)
+        return Rows(values, _labels(density, frame), invalid, others)
     values = np.empty((len(frame), len(density.features_)))
     wrong: dict[int, list[str]] = {}
     for j, name in enumerate(density.features_):
@@ -81,6 +86,21 @@ def read_rows(density: ConditionalDensity, given: object) -> Rows:
             wrong.setdefault(row, []).append(f"'{name}' {what}")
     invalid = {row: _reason(parts) for row, parts in sorted(wrong.items())}
     return Rows(values, _labels(density, frame), invalid, others)
+
+
+def read_coded(frame: pd.DataFrame, encoding: Encoding) -> tuple[FloatArray, dict[int, str]]:
+    """Return rows as numbers and codes, and why some cannot be read; NaN stands for those."""
+    try:
+        return encoding.encode(frame), {}
+    except InvalidInput:
+        values = np.full((len(frame), encoding.width), np.nan)
+    invalid = {}
+    for row in range(len(frame)):
+        try:
+            values[row] = encoding.encode(frame.iloc[[row]])[0]
+        except InvalidInput as error:
+            invalid[row] = str(error)
+    return values, invalid
 
 
 def _labels(density: ConditionalDensity, frame: pd.DataFrame) -> list[Any] | None:

@@ -50,7 +50,7 @@ class AnswerWriter:
     ) -> None:
         self._file, self._suffix, self._long = file, suffix, long
         self._layout = Layout(density.features_, others, classes=density.classes_.dtype.kind)
-        self._sd = density.standardizer_.scale
+        self._sd = density.standardizer_.scale[: len(density.features_)]
         self._parquet: Any = None
         self._begun = False
 

@@ -54,7 +54,7 @@ def explain_file(
     source, output = Path(source), Path(output)
     density, suffix = settings.density, output.suffix.lower()
     _check_output(output, long)
-    nobody = Rows(np.empty((0, len(density.features_))))
+    nobody = Rows(np.empty((0, density.encoding_.width)))
     Query.of(settings, nobody, target, strict=True)  # would the question itself be refused?
     if target is not None:
         density.class_index(target)

@@ -215,7 +215,9 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
         raise InvalidInput(f"'{name}' must have every feature. Missing: {quote(missing)}.")
     if len(frame) == 0:
         raise InvalidInput(f"'{name}' must have rows. It has none.")
-    return Table.from_frame(frame, target=density.target_, features=density.features_)
+    return Table.from_frame(
+        frame, target=density.target_, features=density.features_, kinds="number"
+    )
 
 
 def model_rows(

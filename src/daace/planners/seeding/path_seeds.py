@@ -29,9 +29,12 @@ def may_have_barriers(batch: ProblemBatch) -> bool:
     """Whether a straight line may miss the cheapest path.
 
     It may unless the density is one Gaussian for each of two classes: a third class can bridge the
-    other two, which straight lines do not see.
+    other two, which straight lines do not see. Routes over a roadmap do not keep codes, so with
+    codes there are straight lines only.
     """
     density = batch.landscape.density
+    if density.encoding_.code_sizes:
+        return False
     return not density.gaussian_ or len(density.classes_) > 2
 
 

@@ -1,0 +1,141 @@
+"""Cells of one column of the user as values or codes of a known feature, or a clear error."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray, IntArray
+from daace._wording import quote
+from daace.data.dtypes import plain_level
+from daace.data.kinds import Feature
+from daace.data.numbers import LARGEST
+from daace.exceptions import InvalidInput
+
+
+def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
+    """Return the code of each cell of an ordered feature or category.
+
+    Args:
+        column: the cells.
+        feature: what is known of the column.
+
+    Raises:
+        InvalidInput: a cell has an unknown level, or a gap where no row of the table had one.
+    """
+    places, values = _distinct(column)
+    table = np.empty(len(values) + 1)
+    for place, value in enumerate(values):
+        code = feature.code_of.get(value) if _hashable(value) else None
+        if code is None:
+            code = feature.pool_code
+        if code is None:
+            raise _unknown_level(value, _row(places == place), feature)
+        table[place] = code
+    gaps = places < 0
+    if gaps.any():
+        if feature.gap_code is None:
+            raise _no_gap(_row(gaps), feature)
+        table[-1] = feature.gap_code
+    return table[places]
+
+
+def read_values(column: pd.Series, feature: Feature) -> FloatArray:
+    """Return the value of each cell of a number, NaN for gaps.
+
+    Args:
+        column: the cells.
+        feature: what is known of the column.
+
+    Raises:
+        InvalidInput: a cell is not a finite number, has a gap where no row of the table had one,
+            or a fraction instead of a whole number.
+    """
+    kind: Any = column.dtype
+    if isinstance(kind, np.dtype) and kind.kind in "iufb":
+        values = column.to_numpy().astype(np.float64)
+    elif pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = np.array([_number(cell, i, feature) for i, cell in enumerate(column)])
+    gaps = np.isnan(values)
+    if gaps.any() and feature.gap_code is None:
+        raise _no_gap(_row(gaps), feature)
+    huge = np.abs(values) > LARGEST
+    if huge.any():
+        raise InvalidInput(
+            argument=_place(_row(huge), feature),
+            expected=f"be finite, below {LARGEST:g} in size",
+            got=f"{values[huge][0]:g}",
+        )
+    if feature.kind == "whole":
+        broken = ~gaps & (values != np.rint(values))
+        if broken.any():
+            raise InvalidInput(
+                argument=_place(_row(broken), feature),
+                expected="be a whole number, as in every row of the table",
+                got=f"{values[broken][0]:.15g}",
+                remedy="round it",
+            )
+    return values
+
+
+def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
+    """Return the distinct values of a column, and which one each cell has; -1 for gaps."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy()
+        used, places = np.unique(codes, return_inverse=True)
+        categories = column.cat.categories
+        gap = int(len(used) > 0 and used[0] < 0)
+        return places - gap, [plain_level(categories[code]) for code in used[gap:]]
+    if len(column) == 1:
+        value = column.iloc[0]
+        gap = bool(pd.api.types.is_scalar(value) and pd.isna(value))
+        return np.array([-1 if gap else 0]), [] if gap else [plain_level(value)]
+    if pd.api.types.is_object_dtype(column.dtype):  # what is no level may not be hashable
+        column = column.map(lambda cell: cell if pd.api.types.is_hashable(cell) else str(cell))
+    places, values = pd.factorize(column)
+    return places, [plain_level(value) for value in values]
+
+
+def _number(cell: Any, row: int, feature: Feature) -> float:
+    if isinstance(cell, numbers.Real | np.bool_):
+        return float(cell)
+    if pd.api.types.is_scalar(cell) and pd.isna(cell):
+        return np.nan
+    raise InvalidInput(
+        argument=_place(row, feature), expected="be a number", got=f"'{str(cell)[:40]}'"
+    )
+
+
+def _hashable(value: object) -> bool:
+    return isinstance(value, str | bool | int | float)
+
+
+def _row(found: Any) -> int:
+    return int(np.flatnonzero(found)[0])
+
+
+def _place(row: int, feature: Feature) -> str:
+    return f"'{feature.name}' in row {row}"
+
+
+def _unknown_level(value: object, row: int, feature: Feature) -> InvalidInput:
+    known = list(map(str, feature.levels))
+    return InvalidInput(
+        argument=_place(row, feature),
+        expected=f"be a level that the table had: {quote(known, limit=12)}",
+        got=f"'{str(value)[:40]}'",
+        remedy="choose one of them, or fit again on a table with this level",
+    )
+
+
+def _no_gap(row: int, feature: Feature) -> InvalidInput:
+    return InvalidInput(
+        argument=_place(row, feature),
+        expected="not be missing: no row of the table had a gap there",
+        remedy="fill it in, or fit again on a table with gaps",
+    )

@@ -1,0 +1,263 @@
+"""Hidden profiles of a network over numbers and codes: expectation-maximisation.
+
+As `ProfileLearner`, with tables of codes beside the families of the numbers. Codes depend on class,
+profile and at most one other code; numbers on class, profile and other numbers. What a number has
+to do with a code comes through the profile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from daace._typing import FloatArray, IntArray
+from daace.density.bayes import log_sum_exp
+from daace.density.codes import CodeLayout
+from daace.density.network.code_graph import choose_parents, fit_tables
+from daace.density.network.families import (
+    RIDGE,
+    SufficientStatistics,
+    count_parameters,
+    fit_parameters,
+)
+from daace.density.network.graph import Structure
+from daace.density.network.mixed_rows import MixedParameters, MixedRows
+from daace.density.network.profiles import (
+    FIRST_STEPS,
+    GAIN,
+    GRAPHS,
+    SPIKE,
+    STARTS,
+    STEPS,
+    Climb,
+    ProfileParameters,
+    choose_groups,
+)
+from daace.density.privacy import FEWEST_ROWS
+
+
+@dataclass(frozen=True, eq=False)
+class MixedLearner:
+    """EM over the rows of one or several classes.
+
+    Attributes:
+        classes: the rows of each class, in an order that does not depend on the table's.
+        grid: variance that whole numbers get for being rounded, by number.
+        climb: learns a graph of numbers.
+        code_arcs: whether codes may depend on codes.
+    """
+
+    classes: Sequence[MixedRows]
+    grid: FloatArray
+    climb: Climb
+    code_arcs: bool = True
+
+    @property
+    def layout(self) -> CodeLayout:
+        """Which columns are numbers and codes."""
+        return self.classes[0].layout
+
+    @property
+    def fewest(self) -> int:
+        """Smallest number of rows of a profile."""
+        return max(FEWEST_ROWS, 2 * len(self.layout.numbers))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(map(len, self.classes))
+
+    def learn(self, profiles: Sequence[int]) -> tuple[MixedParameters, Structure, float]:
+        """Learn a network with these numbers of profiles, or fewer where they would be too small.
+
+        Args:
+            profiles: number of each class.
+
+        Returns:
+            the parameters, the graph of the numbers, and the mean log p(x, d | y) of the rows.
+        """
+        rng = np.random.default_rng(0)
+        shares = [
+            self._start(rows, count, rng)
+            for rows, count in zip(self.classes, profiles, strict=True)
+        ]
+        shares, structure, parents = self._graphs(shares, None, None)
+        for _ in range(GRAPHS):
+            before = -np.inf
+            for _ in range(STEPS if max(s.shape[1] for s in shares) > 1 else 0):
+                shares, mean = self._step(shares, structure, parents)
+                if mean - before < GAIN and before > -np.inf:
+                    break
+                before = mean
+            shares, better, others = self._graphs(shares, structure, parents)
+            if better == structure and np.array_equal(others, parents):
+                break
+            structure, parents = better, others
+        shares = [s[:, np.argsort(-s.sum(axis=0), kind="stable")] for s in shares]
+        _, mean = self._step(shares, structure, parents)
+        return self._parameters(shares, structure, parents), structure, mean
+
+    def bic(self, parameters: MixedParameters, structure: Structure, mean: float) -> float:
+        """Return the BIC of a network: higher is better.
+
+        Args:
+            parameters: of the network.
+            structure: its graph of numbers.
+            mean: mean log p(x, d | y) of the rows.
+        """
+        components = len(parameters.owner)
+        free = count_parameters(structure, components) + components - len(self.classes)
+        free += sum(table.size - table.shape[0] * components for table in parameters.tables)
+        return self.rows * mean - 0.5 * math.log(self.rows) * float(free)
+
+    def _start(self, rows: MixedRows, wanted: int, rng: np.random.Generator) -> FloatArray:
+        """Return the shares after a few steps from the best of some starts."""
+        most = max(1, min(wanted, len(rows) // self.fewest))
+        if most == 1:
+            return np.ones((len(rows), 1))
+        alone = MixedLearner([rows], self.grid, self.climb)
+        n, codes = len(self.layout.numbers), len(self.layout.columns)
+        plain = Structure(np.zeros((n, n), dtype=bool), np.ones(n, dtype=bool))
+        none = np.full(codes, -1, dtype=np.intp)
+        points = _points(rows)
+        best: tuple[float, FloatArray] = (-np.inf, np.ones((len(rows), 1)))
+        for _ in range(STARTS):
+            groups = choose_groups(points, most, rng, whiten=False)
+            shares = [(groups[:, None] == np.arange(most)).astype(np.float64)]
+            shares = [s[:, s.sum(axis=0) >= self.fewest] for s in shares]
+            if not shares[0].shape[1]:
+                continue
+            for _ in range(FIRST_STEPS):
+                shares, mean = alone._step(shares, plain, none)
+            if mean > best[0]:
+                best = mean, shares[0]
+        return best[1]
+
+    def _step(
+        self, shares: Sequence[FloatArray], structure: Structure, parents: IntArray
+    ) -> tuple[list[FloatArray], float]:
+        """Make one step; return new shares and the mean log p(x, d | y) before it."""
+        parameters = self._parameters(shares, structure, parents)
+        total, found = 0.0, []
+        for k, rows in enumerate(self.classes):
+            some = parameters.take(np.flatnonzero(parameters.owner == k))
+            logs = rows.log_components(some)
+            top = log_sum_exp(logs)
+            total += float(top.sum()) - len(rows) * float(parameters.numbers.log_prior[k])
+            new = np.exp(logs - top[:, None])
+            sizes = new.sum(axis=0)
+            kept = sizes >= self.fewest
+            found.append(new[:, kept if kept.any() else sizes == sizes.max()])
+        return found, total / self.rows
+
+    def _graphs(
+        self, shares: Sequence[FloatArray], before: Structure | None, parents: IntArray | None
+    ) -> tuple[list[FloatArray], Structure, IntArray]:
+        """Learn both graphs from the expected statistics."""
+        n = len(self.layout.numbers)
+        structure = Structure(np.zeros((n, n), dtype=bool), np.ones(n, dtype=bool))
+        if n:
+            structure = self.climb(self._statistics(shares), before)
+        none = np.full(len(self.layout.columns), -1, dtype=np.intp)
+        if not self.code_arcs:
+            return list(shares), structure, none
+
+        def count_pairs(j: int, k: int) -> FloatArray:
+            both = zip(self.classes, shares, strict=True)
+            return np.concatenate([rows.count_pairs(j, k, s) for rows, s in both], axis=2)
+
+        return (
+            list(shares),
+            structure,
+            choose_parents(count_pairs, self.layout.sizes, self.rows),
+        )
+
+    def _parameters(
+        self, shares: Sequence[FloatArray], structure: Structure, parents: IntArray
+    ) -> MixedParameters:
+        stats = self._statistics(shares)
+        owner = np.repeat(np.arange(len(shares)), [s.shape[1] for s in shares])
+        _, coefficients, intercepts, variances = fit_parameters(stats, structure)
+        sizes = np.array([float(len(rows)) for rows in self.classes])
+        counts = stats.counts[:-1]
+        within = counts / np.bincount(owner, weights=counts)[owner]
+        log_weights = np.log(within * (sizes / sizes.sum())[owner])
+        numbers = ProfileParameters(log_weights, coefficients, intercepts, variances, owner)
+        cells = [rows.count_cells(parents, s) for rows, s in zip(self.classes, shares, strict=True)]
+        joined = [np.concatenate(parts, axis=2) for parts in zip(*cells, strict=True)]
+        return MixedParameters(numbers, parents, fit_tables(joined, owner))
+
+    @cached_property
+    def _everyone(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Statistics of all rows, for each number's family."""
+        every = [rows.statistics(np.ones((len(rows), 1)))[1] for rows in self.classes]
+        return [_merge(parts) for parts in zip(*every, strict=True)]
+
+    def _statistics(self, shares: Sequence[FloatArray]) -> SufficientStatistics:
+        """Return expected statistics, those of each number's family from rows elsewhere."""
+        parts = [rows.statistics(s) for rows, s in zip(self.classes, shares, strict=True)]
+        counts = np.concatenate([sizes for sizes, _ in parts])
+        n = len(self.layout.numbers)
+        families = []
+        for i in range(n):
+            own = [np.concatenate(some) for some in zip(*(f[i] for _, f in parts), strict=True)]
+            families.append(self._family(own[0], own[1], own[2], self._everyone[i]))
+        means = np.zeros((len(counts) + 1, n))
+        scatters = np.zeros((len(counts) + 1, n, n))
+        return SufficientStatistics(
+            np.append(counts, float(self.rows)), means, scatters, tuple(families)
+        )
+
+    def _family(
+        self,
+        counts: FloatArray,
+        means: FloatArray,
+        scatters: FloatArray,
+        everyone: tuple[FloatArray, FloatArray, FloatArray],
+    ) -> SufficientStatistics:
+        """Return the statistics of a family; where a profile has too few rows, those of all rows.
+
+        They then count like as many rows as a profile must have.
+        """
+        few = counts < self.fewest
+        share = self.fewest / max(float(everyone[0][0]), 1.0)
+        counts = np.where(few, float(self.fewest), counts)
+        means = np.where(few[:, None], everyone[1], means)
+        scatters = np.where(few[:, None, None], everyone[2] * share, scatters)
+        counts = np.append(counts, everyone[0])
+        means = np.concatenate([means, everyone[1]])
+        scatters = np.concatenate([scatters, everyone[2]])
+        diagonal = np.einsum("cii->ci", scatters)
+        diagonal += counts[:, None] * self.grid
+        np.maximum(diagonal, counts[:, None] * SPIKE**2, out=diagonal)
+        diagonal += counts[:, None] * RIDGE
+        return SufficientStatistics(counts, means, scatters)
+
+
+def _merge(
+    parts: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return counts, means and scatter matrices of all rows from those of their parts."""
+    counts = np.concatenate([part[0] for part in parts])
+    means = np.concatenate([part[1] for part in parts])
+    scatters = np.concatenate([part[2] for part in parts])
+    total = counts.sum()
+    mean = counts @ means / max(total, 1e-300)
+    apart = means - mean
+    scatter = scatters.sum(axis=0) + np.einsum("g,gi,gj->ij", counts, apart, apart)
+    return np.array([total]), mean[None], scatter[None]
+
+
+def _points(rows: MixedRows) -> FloatArray:
+    """Return rows as points for k-means: numbers, and 0 or 1 for each code, scaled like them."""
+    cells = rows.cells(np.full(len(rows.layout.columns), -1, dtype=np.intp)).toarray()
+    ends = np.cumsum(rows.layout.sizes)[:-1]
+    parts = []
+    for part in np.split(cells, ends, axis=1):
+        variety = 1 - float((part.mean(axis=0) ** 2).sum())
+        parts.append(part / np.sqrt(variety) if variety > 0 else part)
+    return np.column_stack([rows.numbers, *parts])

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from daace.data.inference import find_atoms, infer_kind, natural_bounds
+from daace.data.table import Table
+from daace.exceptions import InvalidInput
+
+ROWS = 200
+
+
+def _frame(**columns: Any) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    base = {"x": rng.normal(size=ROWS), "class": rng.choice(["n", "y"], ROWS)}
+    return pd.DataFrame({**base, **columns})
+
+
+def _cycle(*values: Any) -> list[Any]:
+    return [values[i % len(values)] for i in range(ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (np.linspace(0, 1, ROWS), "number"),
+        (_cycle(*range(20)), "whole"),
+        (_cycle(*range(19)), "ordered"),
+        (_cycle(*range(19), None), "ordered"),
+        (_cycle(*map(float, range(20))), "whole"),
+        (_cycle(0, 1), "ordered"),
+        (_cycle(0.5, 1.0, 1.5), "ordered"),
+        (_cycle(*np.linspace(0, 1, 30)), "number"),
+        (_cycle("a", "b"), "category"),
+        (_cycle("1", "2"), "category"),
+        (_cycle(True, False), "category"),
+        (_cycle(True, False, None), "category"),
+        (pd.array(_cycle(1, 2, None), dtype="Int64"), "ordered"),
+        (pd.array(_cycle(True, None, False), dtype="boolean"), "category"),
+        (pd.Categorical(_cycle(1, 2)), "category"),
+        (pd.Categorical(_cycle("a", "b"), ordered=True), "ordered"),
+        (pd.Series(_cycle(1, 2, 3), dtype="int8"), "ordered"),
+        (pd.Series(_cycle(1, 2, None), dtype=object), "ordered"),
+    ],
+)
+def test_kinds_by_dtype_and_values(values: Any, kind: str) -> None:
+    table = Table.from_frame(_frame(a=values), target="class")
+    assert table.kinds.set_index("feature").loc["a", "kind"] == kind
+
+
+def test_the_frame_of_kinds() -> None:
+    frame = _frame(
+        age=_cycle(*range(18, 60)),
+        savings=_cycle(*np.linspace(1, 9, 31) / 7, np.nan, *[0.0] * 9),
+        housing=_cycle("rent", "own", None),
+        visits=_cycle(3, 1, 2, 1),
+        many=_cycle(*range(20), *[2, 3] * 5),
+        id_=[f"u{i}" for i in range(ROWS)],
+    )
+    frame["group"] = np.where(frame["age"] < 40, "young", "old")
+    with pytest.warns(UserWarning, match="Left out of the model: 'id_'"):
+        table = Table.from_frame(frame, target="class")
+    kinds = table.kinds.set_index("feature")
+    assert list(table.kinds.columns) == [
+        "feature", "kind", "levels", "atoms", "lower", "upper", "derived from",
+        "perhaps immutable",
+    ]  # fmt: skip
+    assert kinds["kind"].to_dict() == {
+        "x": "number",
+        "age": "whole",
+        "savings": "number",
+        "housing": "category",
+        "visits": "ordered",
+        "many": "whole",
+        "id_": "left out",
+        "group": "derived",
+    }
+    assert kinds.loc["housing", "levels"] == ["own", "rent", "missing"]
+    assert kinds.loc["visits", "levels"] == ["1", "2", "3"]
+    assert kinds.loc["savings", "atoms"] == ["0", "missing"]
+    assert kinds.loc["group", "derived from"] == "age"
+    assert kinds.index[kinds["perhaps immutable"]].tolist() == ["age"]
+    assert kinds.loc["x", ["lower", "upper"]].isna().all()
+    assert kinds.loc["savings", "lower"] == 0
+
+
+def test_kinds_and_orders_that_users_give() -> None:
+    frame = _frame(
+        kids=_cycle(0, 1, 2, 1, 0), size=_cycle("small", "tall", "medium"), code=_cycle(*range(8))
+    )
+    table = Table.from_frame(
+        frame,
+        target="class",
+        kinds={"kids": "whole", "code": "category"},
+        order={"size": ["tiny", "small", "medium", "tall"]},
+    )
+    kinds = table.kinds.set_index("feature")
+    assert kinds["kind"].tolist() == ["number", "whole", "ordered", "category"]
+    assert kinds.loc["size", "levels"] == ["small", "medium", "tall"]
+    pd.testing.assert_frame_equal(table.to_frame(), frame[[*table.features, "class"]])
+
+
+def test_every_feature_a_number() -> None:
+    frame = _frame(kids=_cycle(0, 1, 2), flag=_cycle(True, False), zero=_cycle(0.0, 0.0, 0.5, 2.5))
+    frame["twice"] = 2 * frame["kids"]
+    table = Table.from_frame(frame, target="class", kinds="number")
+    assert table.kinds["kind"].tolist() == ["number"] * 5
+    assert table.encoding.code_sizes == {}
+    assert table.X.tolist() == frame[list(table.features)].astype(float).to_numpy().tolist()
+    assert (table.to_frame().dtypes.iloc[:-1] == np.float64).all()
+    with pytest.raises(InvalidInput, match="numeric features only"):
+        Table.from_frame(_frame(a=_cycle("a", "b")), target="class", kinds="number")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kinds": {"b": "whole"}}, "'kinds' must name columns of the frame. Got 'b'."),
+        ({"kinds": {"a": "text"}}, "The kind of 'a' must be one of 'number', 'whole', 'ordered'"),
+        ({"kinds": "whole"}, "'kinds' must be a dict by column or 'number' for all. Got 'whole'."),
+        ({"kinds": {"a": "number"}}, "'a' of kind 'number' must hold numbers. Got dtype"),
+        ({"kinds": {"x": "whole"}}, "'x' of kind 'whole' must hold whole numbers. Got dtype"),
+        (
+            {"kinds": {"a": "ordered"}},
+            "The order of 'a' must be given, since text does not tell it: pass order={'a': [...]}",
+        ),
+        ({"order": {"a": ["p"]}}, "The order of 'a' must name every level. Got none for 'q'."),
+        ({"order": {"b": ["p"]}}, "'order' must name columns of the frame. Got 'b'."),
+        ({"order": ["p"]}, "'order' must be a dict by column."),
+        (
+            {"order": {"a": ["p", "q"]}, "kinds": {"a": "category"}},
+            "The kind of 'a' must be 'ordered', since its order is given. Got 'category'.",
+        ),
+    ],
+)
+def test_kinds_that_do_not_fit(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Table.from_frame(_frame(a=_cycle("p", "q")), target="class", **options)
+    assert str(caught.value).startswith(message)
+
+
+# Atoms and bounds -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spike", "share", "atoms"),
+    [
+        (0.0, 0.2, (0.0,)),
+        (0.0, 0.07, (0.0,)),
+        (0.0, 0.04, ()),
+        (-9.0, 0.2, (-9.0,)),
+        (9.0, 0.2, (9.0,)),
+        (0.5, 0.4, ()),  # in the middle: 40 hours a week
+    ],
+)
+def test_atoms_are_spikes_at_zero_or_an_end(
+    spike: float, share: float, atoms: tuple[float, ...]
+) -> None:
+    rng = np.random.default_rng(0)
+    values = np.where(np.arange(1000) < 1000 * share, spike, rng.uniform(-2, 2, 1000))
+    assert find_atoms(values) == atoms
+
+
+def test_small_counts_are_no_spikes() -> None:
+    assert find_atoms(np.resize(np.arange(15.0), 1500)) == ()
+    assert find_atoms(np.array([])) == ()
+
+
+def test_several_atoms_and_gaps() -> None:
+    rng = np.random.default_rng(0)
+    values = np.clip(rng.normal(size=ROWS), -1, 1)
+    values[:30] = 0.0
+    values[30:40] = np.nan
+    feature = Table.from_frame(_frame(a=values), target="class").encoding.features[1]
+    assert feature.atoms[:3] == (-1.0, 0.0, 1.0)
+    assert math.isnan(feature.atoms[3])
+    assert feature.words == ("elsewhere", "-1", "0", "1", "missing")
+    assert feature.fill == np.nanmedian(values)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "bounds"),
+    [
+        ("x", [-1.0, 2.0], (None, None)),
+        ("x", [0.5, 2.0], (0, None)),
+        ("smoothness", [0.05, 0.16], (0, None)),
+        ("share_of_rent", [0.05, 0.16], (0, 1)),
+        ("x", [0.0, 0.3, 1.0], (0, 1)),
+        ("is_x", [0.0, 1.0], (0, None)),
+        ("humidityPercent", [20.0, 70.0], (0, 100)),
+        ("resting heart rate", [50.0, 98.0], (0, None)),
+        ("score", [0.0, 61.0, 100.0], (0, 100)),
+        ("percent", [20.0, 170.0], (0, None)),
+        ("x", [], (None, None)),
+    ],
+)
+def test_natural_bounds(
+    name: str, values: list[float], bounds: tuple[float | None, float | None]
+) -> None:
+    assert natural_bounds(name, np.array(values)) == bounds
+
+
+# Levels -----------------------------------------------------------------------------------------
+
+
+def test_rare_levels_are_pooled_and_columns_of_rare_levels_left_out() -> None:
+    frame = _frame(
+        a=["own"] * 100 + ["rent"] * 91 + ["boat"] * 9,
+        b=["boat"] * 9 + ["own"] * 191,
+        c=[f"person {i // 2}" for i in range(ROWS)],
+        d=_cycle(*[True] * 24, False),
+        e=_cycle("yes", None),
+    )
+    with pytest.warns(UserWarning, match="'b', 'c', 'd'. Fewer than two of its levels have 10"):
+        table = Table.from_frame(frame, target="class")
+    assert table.features == ("x", "a", "e")
+    assert [feature.words for feature in table.encoding.features[1:]] == [
+        ("own", "rent", "other"),
+        ("yes", "missing"),
+    ]
+    assert set(table.left_out) == {"b", "c", "d"}
+    assert table.raw is not None
+    assert table.select(["x", "e"]).to_frame()["e"].equals(frame["e"])
+
+
+def test_of_very_many_levels_the_most_frequent_stay() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"town {k:03}" for k in range(150)]
+    towns = [*np.repeat(names, 12), *np.repeat(names[:60], 12)]
+    frame = pd.DataFrame({"town": towns, "x": rng.normal(size=len(towns))})
+    frame["class"] = rng.choice(["n", "y"], len(towns))
+    with pytest.warns(UserWarning, match="'town' has 150 levels: the 100 most frequent are kept"):
+        table = Table.from_frame(frame, target="class")
+    town = table.encoding.features[0]
+    assert (len(town.levels), town.pooled) == (100, 50)
+    assert set(names[:60]) <= set(town.levels)
+    pd.testing.assert_frame_equal(table.to_frame(), frame)
+
+
+def test_a_column_with_hardly_a_value_is_left_out() -> None:
+    few = np.full(ROWS, np.nan)
+    few[:9] = np.linspace(0, 1, 9)
+    with pytest.warns(UserWarning, match="'a'. It has fewer than 10 values"):
+        table = Table.from_frame(_frame(a=few), target="class")
+    assert table.features == ("x",)
+
+
+def test_inferred_kinds_of_single_columns() -> None:
+    assert infer_kind(pd.Series([1.5, 2.5])) == "number"
+    assert infer_kind(pd.Series([], dtype=float)) == "ordered"
+
+
+# What cannot be read ----------------------------------------------------------------------------
+
+DAYS = pd.date_range("2024-01-01", periods=ROWS)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (DAYS, "'frame' must not have dates. Got some in 'a': convert them to numbers, for"),
+        (DAYS - DAYS[0], "must not have dates"),
+        (DAYS.to_period("D"), "must not have dates"),
+        (DAYS.date, "must not have dates"),
+        (DAYS.strftime("%Y-%m-%d"), "(pandas.to_datetime(frame['a']) - "),
+        (_cycle("31.12.2024", "1.1.2025", None), "must not have dates"),
+        (_cycle("2024-01-31 12:30", "2024-02-01T00:00:00Z"), "must not have dates"),
+        (_cycle(1j, 2), "must be real. Got complex numbers in 'a'"),
+        (_cycle(1.0, np.inf), "must be finite, below 1e+100 in size"),
+        (_cycle(1, "many", 3), "text among the numbers of 'a' (row 1, 4, 7, 10, 13 and"),
+        (_cycle([1], [2]), "Got list in 'a': drop the column"),
+        ([str(i / 7) for i in range(ROWS)], "Got numbers kept as text in 'a'"),
+        ([*map(str, range(ROWS - 1)), "?"], "text among the numbers of 'a' (row 199)"),
+        (_cycle("1,000", "2,500"), "Got numbers with commas in 'a': convert them"),
+        (pd.cut(np.arange(ROWS), 3), "text, numbers or truth values. Got interval"),
+        (pd.Categorical(_cycle(*DAYS[:2])), "text, numbers or truth values. Got datetime64"),
+    ],
+)
+def test_columns_that_cannot_be_read(values: Any, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Table.from_frame(_frame(a=values), target="class")
+    assert message in str(caught.value)
+
+
+def test_the_remedies_work() -> None:
+    frame = _frame(a=DAYS.strftime("%Y-%m-%d"), b=pd.cut(np.arange(ROWS), 3))
+    day = pd.to_datetime(frame["a"])
+    frame["a"] = (day - day.min()).dt.days % 50
+    frame["b"] = frame["b"].cat.rename_categories(str)
+    table = Table.from_frame(frame, target="class")
+    assert table.kinds["kind"].tolist() == ["number", "whole", "ordered"]
+    pd.testing.assert_frame_equal(table.to_frame(), frame[["x", "a", "b", "class"]])
+    names = _frame(a=[*_cycle(*map(str, range(10)))[:150], *map(str, range(100, 150))])
+    with pytest.raises(InvalidInput, match=r"or pass kinds=\{'a': 'category'\} if they are names"):
+        Table.from_frame(names, target="class")
+    table = Table.from_frame(names, target="class", kinds={"a": "category"})
+    assert (len(table.encoding.features[1].levels), table.encoding.features[1].pooled) == (10, 50)
