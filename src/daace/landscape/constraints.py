@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, Self
 
+from daace._checks import check_choice
 from daace._typing import FloatArray
 from daace._wording import did_you_mean, quote
 from daace.density.base import ConditionalDensity
@@ -17,6 +18,7 @@ from daace.landscape.rules.bounds import Lower, MaxFall, MaxRise, Upper
 from daace.landscape.rules.count import MaxChanged
 from daace.landscape.rules.direction import Fixed, OnlyDown, OnlyUp
 from daace.landscape.rules.draft import CompiledRules, Draft
+from daace.landscape.rules.levels import Allowed, Forbidden
 from daace.landscape.rules.link import Link, Linked
 from daace.landscape.rules.step import MaxStep
 from daace.landscape.rules.weight import Weight
@@ -52,6 +54,12 @@ class Constraints:
         integer: features that are whole numbers.
         links: weighted sums of features that keep a value or a bound.
         max_changed: how many features may change at all.
+        allowed: levels that a category, an ordered feature or a number with atoms may switch to.
+        forbidden: switches that are ruled out, pairs of levels (from, to) by feature.
+        natural: whether waypoints keep what every row kept: natural bounds, whole numbers, and
+            levels where a value is known. None means True for an `Explainer` and False for a bare
+            `Problem`. A level that was pooled is never a target, and a missing number stays missing
+            unless `allowed` names where it may go.
 
     Raises:
         InvalidInput: an argument has another form or is out of range, or two contradict each other.
@@ -73,8 +81,13 @@ class Constraints:
     integer: Collection[str] = _given(Whole)
     links: Collection[Link] = _given(Linked)
     max_changed: int | None = _given(MaxChanged)
+    allowed: Mapping[str, Collection[object]] = _given(Allowed)
+    forbidden: Mapping[str, Collection[tuple[object, object]]] = _given(Forbidden)
+    natural: bool | None = None
 
     def __post_init__(self) -> None:
+        if self.natural is not None:
+            check_choice("natural", self.natural, (True, False))
         kinds = self.kinds()
         for kind in kinds:
             value = kind.argument.check(kind.name, getattr(self, kind.name))
@@ -86,7 +99,7 @@ class Constraints:
     @classmethod
     def kinds(cls) -> tuple[type[Rule], ...]:
         """Return the class of each kind of rule, in the order of the arguments."""
-        return tuple(entry.metadata["rule"] for entry in fields(cls))
+        return tuple(entry.metadata["rule"] for entry in fields(cls) if entry.metadata)
 
     @classmethod
     def of(cls, rules: Iterable[Rule]) -> Self:
@@ -107,7 +120,8 @@ class Constraints:
 
     def without(self, rule: Rule) -> Self:
         """Return the constraints without one rule."""
-        return self.of(other for other in self.rules if other != rule)
+        others = self.of(other for other in self.rules if other != rule)
+        return replace(others, natural=self.natural)
 
     def describe(self) -> str:
         """Return all rules in one line.
@@ -166,9 +180,12 @@ class Constraints:
         self.check_features(features)
         box = (density.draws_.lower, density.draws_.upper) if box is None else box
         row = standardizer.inverse(start) if row is None else row
-        draft = Draft(features, standardizer, start, row, box, self.rules)
+        draft = Draft(features, standardizer, start, row, box, self.rules, density.encoding_)
         for rule in self.rules:
+            rule.check_kinds(density.encoding_)
             rule.compile(draft)
+        if self.natural:
+            draft.be_natural()
         return draft.finish()
 
 

@@ -226,15 +226,17 @@ class Landscape:
 
         Returns:
             costs of shape `(paths, segments)`, in units of `unit ** penalty`, each with the
-            switches at its first waypoint, and a function that returns the gradient of each path's total, shape `(paths, waypoints, n)`.
+            switches at its first waypoint, and a function that returns the gradient of each path's
+            total, shape `(paths, waypoints, n)`.
         """
         joint, pullback = self.density.log_joint_along(paths, rule.nodes)
         segments = self.price_segments(joint, paths, rule, unit=unit, weights=weights)
         switching = self.price_switches(paths, unit=unit, weights=weights)
         if switching is None:
             return segments.costs, lambda: pullback(segments.shares()) + segments.stretching()
-        return segments.costs + switching.costs, lambda: (
-            pullback(segments.shares()) + segments.stretching() + switching.gradient()
+        return (
+            segments.costs + switching.costs,
+            lambda: pullback(segments.shares()) + segments.stretching() + switching.gradient(),
         )
 
     def price_switches(
