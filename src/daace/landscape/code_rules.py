@@ -17,15 +17,32 @@ class AtomRule:
         value: column of the number.
         code: column of its atom code.
         places: value at each code; NaN elsewhere.
+        spots: the atoms that are values, ascending; not "missing".
         low: smallest value elsewhere.
         high: largest value elsewhere.
+        gap: distance from an atom from which on a value is elsewhere.
     """
 
     value: int
     code: int
     places: FloatArray
+    spots: FloatArray
     low: float
     high: float
+    gap: float
+
+    def sides(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of values elsewhere, on the side of each atom where they are.
+
+        A value at an atom is taken to be above it, or below the last one if there is no room.
+        """
+        low, high = np.full(values.shape, self.low), np.full(values.shape, self.high)
+        for spot in self.spots:
+            above = (values >= spot) & (spot + self.gap <= self.high)
+            above |= spot - self.gap < self.low
+            low = np.where(above, np.maximum(low, spot + self.gap), low)
+            high = np.where(above, high, np.minimum(high, spot - self.gap))
+        return np.minimum(low, high), high
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +76,10 @@ class CodeRules:
             good &= known & may[int(self.x[column]), safe]
         for atom in self.atoms:
             value, place = X[..., atom.value], atom.places[X[..., atom.code].astype(np.intp)]
-            beside = (value >= atom.low) & (value <= atom.high) & ~np.isin(value, atom.places)
-            same = value == self.x[atom.value]
-            good &= np.where(np.isnan(place), beside | same, value == place)
+            low, high = atom.sides(value)
+            beside = (value >= low) & (value <= high)
+            begun = (value == self.x[atom.value]) & ~np.isin(value, atom.spots)
+            good &= np.where(np.isnan(place), beside | begun, value == place)
         return good
 
     def contains(self, waypoints: FloatArray) -> bool:
@@ -104,7 +122,7 @@ class CodeRules:
         moved = X.copy()
         for atom in self.atoms:
             place = atom.places[moved[..., atom.code].astype(np.intp)]
-            beside = np.clip(moved[..., atom.value], atom.low, atom.high)
+            beside = np.clip(moved[..., atom.value], *atom.sides(moved[..., atom.value]))
             moved[..., atom.value] = np.where(np.isnan(place), beside, place)
         return moved
 
@@ -124,8 +142,9 @@ class CodeRules:
             j = atom.value
             place = atom.places[free[..., atom.code].astype(np.intp)]
             off = np.isnan(place)
-            low = np.where(off, np.maximum(lower[..., j], atom.low), place)
-            high = np.where(off, np.minimum(upper[..., j], atom.high), place)
+            beside = atom.sides(free[..., j])
+            low = np.where(off, np.maximum(lower[..., j], beside[0]), place)
+            high = np.where(off, np.minimum(upper[..., j], beside[1]), place)
             lower[..., j], upper[..., j] = np.minimum(low, high), high
         return lower, upper
 

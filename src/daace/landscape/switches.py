@@ -101,9 +101,8 @@ class Switches:
         before, after = codes[path, waypoint], codes[path, waypoint + 1]
         length = self.length(before, after, None if weights is None else _rows(weights, path))
         paid = length > 0
-        path, waypoint, before, after, length = (
-            part[paid] for part in (path, waypoint, before, after, length)
-        )
+        path, waypoint, length = path[paid], waypoint[paid], length[paid]
+        before, after = before[paid], after[paid]
         if len(path) == 0:
             return None
         climbs = (np.maximum(before, after) < self.levels) & (before != after)

@@ -14,7 +14,7 @@ from daace.data.kinds import Feature
 from daace.exceptions import InvalidInput
 from daace.landscape.code_rules import AtomRule, CodeRules
 
-#: Distance from an atom at a natural bound, in standard deviations, that is elsewhere.
+#: Distance from an atom, in standard deviations, from which on a value is elsewhere.
 BESIDE = 0.01
 
 
@@ -119,11 +119,10 @@ class CodeDraft:
         atoms = []
         for j, (column, places) in self.atom_places().items():
             model = (places - mean[j]) / scale[j]
-            off = 1.0 / scale[j] if features[j].kind == "whole" else BESIDE
-            low, high = lower[j], upper[j]
-            low = low + off if (np.abs(model - low) < BESIDE / 10).any() and high > low else low
-            high = high - off if (np.abs(model - high) < BESIDE / 10).any() and high > low else high
-            atoms.append(AtomRule(j, column, model, min(low, high), high))
+            gap = 1.0 / scale[j] if features[j].kind == "whole" else BESIDE
+            known = [atom for atom in features[j].atoms if atom == atom]
+            spots = (np.array(known) - mean[j]) / scale[j]
+            atoms.append(AtomRule(j, column, model, spots, lower[j], upper[j], gap))
             outside = (model < lower[j]) | (model > upper[j])
             self._may[column][:, np.nan_to_num(outside).astype(bool)] = False
         for j, feature in enumerate(features):
@@ -136,8 +135,8 @@ class CodeDraft:
             len(features[c].levels) if c not in owners and features[c].kind == "ordered" else 0
             for c in self.encoding.code_sizes
         ]
-        may = tuple(self._may[column] for column in self.encoding.code_sizes)
-        return CodeRules(x, self.columns, may, np.array(levels), tuple(atoms))
+        tables = tuple(self._may[column] for column in self.encoding.code_sizes)
+        return CodeRules(x, self.columns, tables, np.array(levels), tuple(atoms))
 
 
 def code_of(feature: Feature, level: object, argument: str) -> int:
