@@ -8,6 +8,7 @@ plus that of a straight line to the nearest numbers with which it meets the goal
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -32,8 +33,53 @@ DRAWN = 8
 #: Combinations, and ends of each, that a search begins with.
 KEPT, ENDS = 10, 2
 
+#: Estimates above this one are those of combinations that meet the goal nowhere.
+MISSED = 1e100
 
-def find_code_ends(problem: Problem) -> GoalPoints:
+
+@dataclass(frozen=True, eq=False)
+class CodeGoals(GoalPoints):
+    """Goal points with different codes.
+
+    Attributes:
+        late: pairs of waypoints, shape `(pairs, 2, n)`: one to walk to with the codes of the start,
+            and the end after a switch there.
+    """
+
+    late: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class CodeEnds:
+    """Ends with one combination of codes.
+
+    Attributes:
+        estimate: cost of the cheapest path; above `MISSED` if none of the points meets the goal.
+        early: ends of paths that switch at the start, shape `(points, n)`.
+        late: as in `CodeGoals`.
+    """
+
+    estimate: float
+    early: FloatArray
+    late: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Walks:
+    """Points on the way to some draws, shape `(shares, draws, n)`, with the codes of the start.
+
+    Attributes:
+        points: the points.
+        price: f(u) there.
+        length: of the way.
+    """
+
+    points: FloatArray
+    price: FloatArray
+    length: FloatArray
+
+
+def find_code_ends(problem: Problem) -> CodeGoals:
     """Return goal points with the most promising codes, the cheapest first.
 
     Args:
@@ -60,14 +106,14 @@ class _Beam:
         problem: over numbers and codes.
         rules: of the codes.
         draws: of the target class that the rules allow, the nearest first.
-        known: estimate and ends by combination.
+        known: ends by combination.
         slacks: of all points that were tried.
     """
 
     problem: Problem
     rules: CodeRules
     draws: FloatArray
-    known: dict[bytes, tuple[float, FloatArray]] = field(default_factory=dict)
+    known: dict[bytes, CodeEnds] = field(default_factory=dict)
     slacks: list[FloatArray] = field(default_factory=list)
 
     @classmethod
@@ -86,53 +132,69 @@ class _Beam:
         codes: FloatArray = self.problem.x[self.rules.columns]
         return codes
 
+    @cached_property
+    def walks(self) -> _Walks:
+        """The way to the numbers of the nearest draws with the codes of the start."""
+        x, rules = self.problem.x, self.rules
+        ends = self.draws[:NUMBERS].copy()
+        ends[:, rules.columns] = x[rules.columns]
+        points = x + SHARES[:, None, None] * (rules.place(ends) - x)
+        return _Walks(points, self._price(points), self._travel(points))
+
+    def _price(self, points: FloatArray) -> FloatArray:
+        flat = points.reshape(-1, points.shape[-1])
+        return self.problem.landscape.local_cost(flat).reshape(points.shape[:-1])
+
+    def _travel(self, points: FloatArray, origin: FloatArray | None = None) -> FloatArray:
+        """Return distances, from the start when no origin is given."""
+        switches = self.problem.landscape.switches
+        assert switches is not None
+        offsets = points - (self.problem.x if origin is None else origin)
+        offsets = offsets * self.problem.feasible.weights * switches.travel
+        length: FloatArray = np.sqrt((offsets**2).sum(axis=-1))
+        return length
+
     def score(self, combinations: FloatArray) -> FloatArray:
         """Estimate new combinations, shape `(combinations, code columns)`; the best first."""
         fresh = [c for c in combinations if c.tobytes() not in self.known]
         if not fresh:
             return combinations[:0]
         wanted = np.unique(np.stack(fresh), axis=0)
-        problem, rules, land = self.problem, self.rules, self.problem.landscape
-        assert land.switches is not None
+        problem, rules, switches = self.problem, self.rules, self.problem.landscape.switches
+        assert switches is not None
         count = len(wanted)
         begin = np.repeat(problem.x[None], count, axis=0)
         begin[:, rules.columns] = wanted
-        begin = rules.place(begin)
-        numbers = self.draws[:NUMBERS]
-        ends = np.repeat(numbers[None], count, axis=0)
+        ends = np.repeat(self.draws[None, :NUMBERS], count, axis=0)
         ends[..., rules.columns] = wanted[:, None]
-        ends = rules.place(ends)
-        t = SHARES[:, None, None]
-        trial = begin[:, None, None] + t * (ends - begin[:, None])[:, None]
-        flat = trial.reshape(-1, trial.shape[-1])
-        joint = land.density.log_joint(flat)
-        slack = problem.region.slack_of(joint, flat)
+        begin, ends = rules.place(begin), rules.place(ends)
+        points = begin[:, None, None] + SHARES[:, None, None] * (ends - begin[:, None])[:, None]
+        flat = points.reshape(-1, points.shape[-1])
+        slack = problem.region.slack(flat)
         self.slacks.append(slack)
-        price = land.local_cost(flat).reshape(trial.shape[:3])
-        weights = problem.feasible.weights if problem.feasible.weighted else None
-        paths = np.stack([np.repeat(problem.x[None], count, axis=0), begin], axis=1)
-        paths[:, 1, land.switches.travel > 0] = problem.x[land.switches.travel > 0]
-        switching = land.price_switches(paths, weights=weights)
-        paid = np.zeros(count) if switching is None else switching.costs[:, 0]
-        offsets = (trial - problem.x) * problem.feasible.weights * land.switches.travel
-        length = np.sqrt((offsets**2).sum(axis=-1))
-        cost = paid[:, None, None] + length * 0.5 * (price[:, :1] + price)
-        short = np.maximum(-slack, 0.0).sum(axis=1).reshape(cost.shape)
-        cost = np.where((short == 0) & (slack > 0).all(axis=1).reshape(cost.shape), cost, np.inf)
-        missed = np.where(np.isfinite(cost).any(axis=(1, 2)), 0.0, short.min(axis=(1, 2)))
-        estimates = np.where(missed > 0, MISSED * (1 + missed), cost.min(axis=(1, 2)))
+        price = self._price(points)
+        length = switches.length(
+            np.broadcast_to(self.start, wanted.shape), wanted, problem.feasible.weights
+        )[:, None, None]
+        walks, here = self.walks, self.walks.price[:1]
+        early = length * 0.5 * (here + price[:, :1])
+        early = early + self._travel(points) * 0.5 * (price[:, :1] + price)
+        late = walks.length * 0.5 * (here + walks.price)
+        late = late + (length + self._travel(points, walks.points)) * 0.5 * (walks.price + price)
+        inside = (slack > 0).all(axis=1).reshape(price.shape)
+        short = np.maximum(-slack, 0.0).sum(axis=1).reshape(price.shape)
+        estimates = np.empty(count)
         for k, codes in enumerate(wanted):
-            rank = cost[k] if missed[k] == 0 else short[k]
-            best = np.argsort(rank, axis=None, kind="stable")
-            if missed[k] == 0:
-                best = best[np.isfinite(rank.ravel()[best])]
-            # The cheapest of each draw, for ends that differ.
-            _, first = np.unique(best % len(numbers), return_index=True)
-            best = best[np.sort(first)][:ENDS]
-            points = trial[k].reshape(-1, trial.shape[-1])[best]
-            self.known[codes.tobytes()] = (float(estimates[k]), points)
-        order = np.argsort(estimates, kind="stable")
-        ranked: FloatArray = wanted[order]
+            met = bool(inside[k].any())
+            costs = [np.where(inside[k], c[k], np.inf) if met else short[k] for c in (early, late)]
+            estimates[k] = min(c.min() for c in costs) if met else MISSED * (1 + costs[0].min())
+            chosen = [_best_places(c) for c in costs]
+            self.known[codes.tobytes()] = CodeEnds(
+                float(estimates[k]),
+                points[k][chosen[0]],
+                np.stack([walks.points[chosen[1]], points[k][chosen[1]]], axis=1),
+            )
+        ranked: FloatArray = wanted[np.argsort(estimates, kind="stable")]
         return ranked
 
     def drawn(self) -> FloatArray:
@@ -149,23 +211,29 @@ class _Beam:
         nearest: FloatArray = codes[order[:DRAWN]]
         return nearest
 
-    def ends(self) -> GoalPoints:
+    def ends(self) -> CodeGoals:
         """Return the ends of the best combinations, pulled to the edge of the goal."""
-        ranked = sorted(self.known.values(), key=lambda entry: entry[0])
-        inside = [points for estimate, points in ranked if estimate < MISSED][:KEPT]
-        nearly = [points for estimate, points in ranked if estimate >= MISSED][:KEPT]
+        ranked = sorted(self.known.values(), key=lambda entry: entry.estimate)
+        inside = [entry for entry in ranked if entry.estimate < MISSED][:KEPT]
+        nearly = [entry.early for entry in ranked if entry.estimate >= MISSED][:KEPT]
         none = np.empty((0, len(self.problem.x)))
-        points = np.concatenate([none, *inside])
+        points = np.concatenate([none, *(entry.early for entry in inside)])
         if len(points):
             begin = np.repeat(self.problem.x[None], len(points), axis=0)
             begin[:, self.rules.columns] = points[:, self.rules.columns]
             points = pull_to_edge(self.problem, points, origin=self.rules.place(begin))
+        late = np.concatenate([np.empty((0, 2, len(none.T))), *(entry.late for entry in inside)])
         slacks = best_slacks(np.concatenate(self.slacks))
-        return GoalPoints(points, np.concatenate([none, *nearly]), slacks)
+        return CodeGoals(points, np.concatenate([none, *nearly]), slacks, late)
 
 
-#: Estimates above this one are those of combinations that meet the goal nowhere.
-MISSED = 1e100
+def _best_places(costs: FloatArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cheapest places, of different draws; draws are the last axis."""
+    share = costs.argmin(axis=0)
+    least = costs[share, np.arange(costs.shape[1])]
+    draw = np.argsort(least, kind="stable")[:ENDS]
+    draw = draw[np.isfinite(least[draw])]
+    return share[draw], draw
 
 
 def _flips(rules: CodeRules, problem: Problem, start: FloatArray) -> FloatArray:

@@ -15,8 +15,7 @@ from daace._typing import FloatArray
 from daace.landscape.code_rules import CodeRules
 from daace.landscape.path import split_segment, straight_paths
 from daace.planners.descent import Candidates, ProblemBatch
-from daace.planners.seeding.code_ends import find_code_ends
-from daace.planners.seeding.goal_points import GoalPoints
+from daace.planners.seeding.code_ends import CodeGoals, find_code_ends
 
 #: Paths of each problem whose switches are varied.
 VARIED = 2
@@ -35,7 +34,7 @@ class CodeSeeds:
     """
 
     batch: ProblemBatch
-    goals: dict[int, GoalPoints]
+    goals: dict[int, CodeGoals]
 
     @classmethod
     def find(cls, batch: ProblemBatch, waiting: list[int]) -> CodeSeeds:
@@ -83,6 +82,10 @@ class CodeSeeds:
             mine = np.flatnonzero(before.owner == i)[:VARIED]
             codes = self.batch.problems[i].feasible.codes
             assert codes is not None
+            if v == 1 and len(late := self.goals[i].late):
+                starts = np.repeat(self.batch.starts[i][None, None], len(late), axis=0)
+                seeds.append(np.concatenate([starts, late], axis=1))
+                owners.append(np.full(len(late), i))
             for row in mine:
                 varied = vary_switches(codes, paths[row])
                 seeds.append(varied)
