@@ -12,14 +12,15 @@ from functools import cached_property
 
 import numpy as np
 
-from daace._typing import FloatArray
+from daace._typing import BoolArray, FloatArray
 from daace.landscape.code_rules import CodeRules
 from daace.landscape.problem import Problem
 from daace.planners.base import best_slacks
 from daace.planners.seeding.goal_points import GoalPoints, pull_to_edge
 
-#: Draws, the nearest by their numbers, whose numbers are tried with each combination of codes.
-NUMBERS = 32
+#: Draws whose numbers are tried with each combination of codes: the nearest, some at all
+#: distances, and the nearest that meet the goal with the codes of the start.
+NEAREST, SPREAD, MEETING = 8, 24, 8
 
 #: Shares of the way to them that are tried.
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -27,8 +28,8 @@ SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 #: Combinations that are extended, switches that extend them, and switches at once.
 BEAM, EXTENSIONS, DEPTH = 6, 12, 4
 
-#: Codes of draws that meet the goal.
-DRAWN = 8
+#: Codes of draws that meet the goal, and the nearest draws among which they are looked for.
+DRAWN, NEAR = 8, 400
 
 #: Combinations, and ends of each, that a search begins with.
 KEPT, ENDS = 10, 2
@@ -106,6 +107,7 @@ class _Beam:
         problem: over numbers and codes.
         rules: of the codes.
         draws: of the target class that the rules allow, the nearest first.
+        numbers: draws whose numbers are tried with each combination.
         known: ends by combination.
         slacks: of all points that were tried.
     """
@@ -113,6 +115,7 @@ class _Beam:
     problem: Problem
     rules: CodeRules
     draws: FloatArray
+    numbers: FloatArray
     known: dict[bytes, CodeEnds] = field(default_factory=dict)
     slacks: list[FloatArray] = field(default_factory=list)
 
@@ -124,7 +127,13 @@ class _Beam:
         draws = problem.feasible.nearest(problem.landscape.density.pool(problem.goal.target).X)
         offsets = (draws - problem.x) * problem.feasible.weights * switches.travel
         order = np.argsort((offsets**2).sum(axis=1), kind="stable")
-        return cls(problem, rules, draws[order])
+        draws = draws[order]
+        still = draws.copy()
+        still[:, rules.columns] = problem.x[rules.columns]
+        meeting = np.flatnonzero(problem.region.contains(rules.place(still)))[:MEETING]
+        spread = np.linspace(NEAREST, len(draws) - 1, SPREAD).astype(np.intp)
+        chosen = np.unique(np.concatenate([np.arange(NEAREST), spread, meeting]))
+        return cls(problem, rules, draws, draws[chosen])
 
     @property
     def start(self) -> FloatArray:
@@ -136,7 +145,7 @@ class _Beam:
     def walks(self) -> _Walks:
         """The way to the numbers of the nearest draws with the codes of the start."""
         x, rules = self.problem.x, self.rules
-        ends = self.draws[:NUMBERS].copy()
+        ends = self.numbers.copy()
         ends[:, rules.columns] = x[rules.columns]
         points = x + SHARES[:, None, None] * (rules.place(ends) - x)
         return _Walks(points, self._price(points), self._travel(points))
@@ -165,7 +174,7 @@ class _Beam:
         count = len(wanted)
         begin = np.repeat(problem.x[None], count, axis=0)
         begin[:, rules.columns] = wanted
-        ends = np.repeat(self.draws[None, :NUMBERS], count, axis=0)
+        ends = np.repeat(self.numbers[None], count, axis=0)
         ends[..., rules.columns] = wanted[:, None]
         begin, ends = rules.place(begin), rules.place(ends)
         points = begin[:, None, None] + SHARES[:, None, None] * (ends - begin[:, None])[:, None]
@@ -181,7 +190,7 @@ class _Beam:
         early = early + self._travel(points) * 0.5 * (price[:, :1] + price)
         late = walks.length * 0.5 * (here + walks.price)
         late = late + (length + self._travel(points, walks.points)) * 0.5 * (walks.price + price)
-        inside = (slack > 0).all(axis=1).reshape(price.shape)
+        inside: BoolArray = (slack > 0).all(axis=1).reshape(price.shape)
         short = np.maximum(-slack, 0.0).sum(axis=1).reshape(price.shape)
         estimates = np.empty(count)
         for k, codes in enumerate(wanted):
@@ -201,7 +210,7 @@ class _Beam:
         """Return the codes of the draws that meet the goal and are nearest in all."""
         problem, switches = self.problem, self.problem.landscape.switches
         assert switches is not None
-        draws = self.draws[: 10 * NUMBERS]
+        draws = self.draws[:NEAR]
         good = draws[problem.region.contains(draws)]
         codes = good[:, self.rules.columns]
         offsets = (good - problem.x) * problem.feasible.weights * switches.travel
