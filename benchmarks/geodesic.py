@@ -97,10 +97,10 @@ class Grid:
         )
         tau = factor * eikonalfm.distance(self.shape, steps, self.source, indexing="ij")
         slack = problem.region.slack_of(self.log_joint, self.points).min(axis=1)
-        return _cheapest_on_edge(tau, slack.reshape(self.shape))
+        return cheapest_on_edge(tau, slack.reshape(self.shape))
 
 
-def _cheapest_on_edge(tau: np.ndarray, slack: np.ndarray) -> float:
+def cheapest_on_edge(tau: np.ndarray, slack: np.ndarray) -> float:
     """Return the smallest arrival time on the goal's edge, interpolated along grid lines."""
     best = float(tau[slack >= 0].min(initial=np.inf))
     for axis in range(2):

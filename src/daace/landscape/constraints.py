@@ -18,6 +18,7 @@ from daace.landscape.rules.bounds import Lower, MaxFall, MaxRise, Upper
 from daace.landscape.rules.count import MaxChanged
 from daace.landscape.rules.direction import Fixed, OnlyDown, OnlyUp
 from daace.landscape.rules.draft import CompiledRules, Draft
+from daace.landscape.rules.levels import Allowed, Forbidden
 from daace.landscape.rules.link import Link, Linked
 from daace.landscape.rules.step import MaxStep
 from daace.landscape.rules.weight import Weight
@@ -53,6 +54,12 @@ class Constraints:
         integer: features that are whole numbers.
         links: weighted sums of features that keep a value or a bound.
         max_changed: how many features may change at all.
+        allowed: levels that a category, an ordered feature or a number with atoms may switch to.
+        forbidden: switches that are ruled out, pairs of levels (from, to) by feature.
+        natural: whether waypoints keep what every row kept: natural bounds, whole numbers, and
+            levels where a value is known. None means True for an `Explainer` and False for a bare
+            `Problem`. A level that was pooled is never a target, and a missing number stays missing
+            unless `allowed` names where it may go.
         given: whether terrain and plausibility are those of people who share what is `fixed` with
             the start: otherwise an unusual person finds every place implausible. None means True
             for an `Explainer` and False for a bare `Problem`.
@@ -77,11 +84,15 @@ class Constraints:
     integer: Collection[str] = _given(Whole)
     links: Collection[Link] = _given(Linked)
     max_changed: int | None = _given(MaxChanged)
+    allowed: Mapping[str, Collection[object]] = _given(Allowed)
+    forbidden: Mapping[str, Collection[tuple[object, object]]] = _given(Forbidden)
+    natural: bool | None = None
     given: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.given is not None:
-            check_choice("given", self.given, (True, False))
+        for name in ("natural", "given"):
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), (True, False))
         kinds = self.kinds()
         for kind in kinds:
             value = kind.argument.check(kind.name, getattr(self, kind.name))
@@ -115,7 +126,7 @@ class Constraints:
     def without(self, rule: Rule) -> Self:
         """Return the constraints without one rule."""
         others = self.of(other for other in self.rules if other != rule)
-        return replace(others, given=self.given)
+        return replace(others, natural=self.natural, given=self.given)
 
     def describe(self) -> str:
         """Return all rules in one line.
@@ -174,14 +185,12 @@ class Constraints:
         self.check_features(features)
         box = (density.draws_.lower, density.draws_.upper) if box is None else box
         row = standardizer.inverse(start) if row is None else row
-        draft = Draft(features, standardizer, start, row, box, self.rules)
+        draft = Draft(features, standardizer, start, row, box, self.rules, density.encoding_)
         for rule in self.rules:
+            rule.check_kinds(density.encoding_)
             rule.compile(draft)
-        for column in density.encoding_.code_sizes:  # planners move numbers only
-            draft.fix(column)
-        for j, column in density.encoding_.atom_columns.items():
-            if start[column] != 0:
-                draft.fix(j)
+        if self.natural:
+            draft.be_natural()
         return draft.finish()
 
 

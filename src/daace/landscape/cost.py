@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from daace.landscape.path import (
     segment_lengths,
     segment_vectors,
 )
+from daace.landscape.switches import Switches
 
 #: Two rules that agree to this, relative to the size of the integrand, have converged.
 CONVERGED = 1e-7
@@ -81,6 +83,18 @@ class Segments(NamedTuple):
     stretching: Callable[[], FloatArray]
 
 
+class Switching(NamedTuple):
+    """The switches of many paths.
+
+    Attributes:
+        costs: of the switches before each segment, shape `(paths, segments)`.
+        gradient: returns the gradient of each path's total, shape `(paths, waypoints, n)`.
+    """
+
+    costs: FloatArray
+    gradient: Callable[[], FloatArray]
+
+
 @dataclass(frozen=True, eq=False)
 class Landscape:
     """Local cost, cost of a path, and gradients.
@@ -117,6 +131,11 @@ class Landscape:
         self.density.draws_  # noqa: B018  # says so if the density is not fitted
         check_choice("scale", self.scale, ("relative", "nll"))
         check_number("penalty", self.penalty, at_least=0, at_most=MAX_PENALTY)
+
+    @cached_property
+    def switches(self) -> Switches | None:
+        """Lengths of the switches between codes; None if all features are plain numbers."""
+        return Switches.of(self.density)
 
     def roughness(self, log_prob: FloatArray) -> FloatArray:
         """Return u, on this landscape's scale."""
@@ -194,6 +213,9 @@ class Landscape:
     ) -> float:
         """Return the cost of a polyline: sum over segments of the integral of f(u) ds.
 
+        Where codes change from one waypoint to the next, the switch is paid for at the first of
+        them, and the segment is travelled with the codes of the second.
+
         Args:
             waypoints: shape `(waypoints, n)`, model space.
             rule: 'gauss' refines until it has converged; 'midpoint' takes `pieces` equal pieces
@@ -242,7 +264,9 @@ class Landscape:
     ) -> FloatArray:
         """Return the cost of every segment of many paths, as `segment_costs_and_gradient` does."""
         joint, _ = self.density.log_joint_along(paths, rule.nodes)
-        return self.price_segments(joint, paths, rule, unit=unit, weights=weights).costs
+        costs = self.price_segments(joint, paths, rule, unit=unit, weights=weights).costs
+        switching = self.price_switches(paths, unit=unit, weights=weights)
+        return costs if switching is None else costs + switching.costs
 
     def segment_costs_and_gradient(
         self,
@@ -261,12 +285,55 @@ class Landscape:
             weights: of each feature in the length, shape `(n,)` or `(paths, n)`.
 
         Returns:
-            costs of shape `(paths, segments)`, in units of `unit ** penalty`, and a function that
-            returns the gradient of each path's total, shape `(paths, waypoints, n)`.
+            costs of shape `(paths, segments)`, in units of `unit ** penalty`, each with the
+            switches at its first waypoint, and a function that returns the gradient of each path's
+            total, shape `(paths, waypoints, n)`.
         """
         joint, pullback = self.density.log_joint_along(paths, rule.nodes)
         segments = self.price_segments(joint, paths, rule, unit=unit, weights=weights)
-        return segments.costs, lambda: pullback(segments.shares()) + segments.stretching()
+        switching = self.price_switches(paths, unit=unit, weights=weights)
+        if switching is None:
+            return segments.costs, lambda: pullback(segments.shares()) + segments.stretching()
+        return (
+            segments.costs + switching.costs,
+            lambda: pullback(segments.shares()) + segments.stretching() + switching.gradient(),
+        )
+
+    def price_switches(
+        self,
+        paths: FloatArray,
+        *,
+        unit: FloatArray | float = 1.0,
+        weights: FloatArray | None = None,
+    ) -> Switching | None:
+        """Return what the switches of many paths cost; None if there are none.
+
+        Args:
+            paths: as in `segment_costs_and_gradient`.
+            unit: as in `segment_costs_and_gradient`.
+            weights: as in `segment_costs_and_gradient`.
+        """
+        points = None if self.switches is None else self.switches.points(paths, weights)
+        if self.switches is None or points is None:
+            return None
+        X = paths[points.path, points.waypoint]
+        X[:, self.switches.columns] = points.codes
+        joint, pullback = self.density.log_joint_and_pullback(X)
+        log_prob = _log_prob(joint)
+        u = self.roughness(log_prob)
+        units = np.broadcast_to(unit, paths.shape[:1])[points.path]
+        at = (points.path, points.waypoint)
+        costs = np.zeros((len(paths), paths.shape[1] - 1))
+        np.add.at(costs, at, points.share * self.price(u / units))
+
+        def gradient() -> FloatArray:
+            slope = points.share * self.price_slope(u / units) * self.roughness_slope(u) / units
+            total = np.zeros_like(paths)
+            shares = slope[:, None] * np.exp(joint - log_prob[:, None])
+            np.add.at(total, at, pullback(shares))
+            return total
+
+        return Switching(costs, gradient)
 
     def price_segments(
         self,
@@ -287,6 +354,7 @@ class Landscape:
             weights: as in `segment_costs_and_gradient`.
         """
         vectors = segment_vectors(paths)
+        weights = self._travel(weights)
         metric = 1.0 if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
         lengths = segment_lengths(vectors * metric)
         log_prob = _log_prob(joint)
@@ -331,7 +399,7 @@ class Landscape:
                 )
             return costs
 
-        longest = segment_lengths(segment_vectors(paths)).max(axis=1, initial=0.0)
+        longest = segment_lengths(self.travel_vectors(paths)).max(axis=1, initial=0.0)
         least = PANEL * max(1, int(np.ceil((self.penalty + 1) / PANEL)))
         doublings = np.ceil(np.log2(np.maximum(longest / self.density.resolution_ / least, 1.0)))
         nodes = np.minimum(least * 2.0**doublings, max(least, MAX_NODES)).astype(np.intp)
@@ -346,6 +414,17 @@ class Landscape:
             open_ = (change > CONVERGED * np.abs(fine).sum(axis=1)) & (nodes[rows] < MAX_NODES)
             rows = rows[open_]
         return nodes, costs
+
+    def travel_vectors(self, paths: FloatArray) -> FloatArray:
+        """Return the vectors between consecutive waypoints, 0 for codes."""
+        vectors = segment_vectors(paths)
+        return vectors if self.switches is None else vectors * self.switches.travel
+
+    def _travel(self, weights: FloatArray | None) -> FloatArray | None:
+        """Return weights in the length of a segment, in which codes do not count."""
+        if self.switches is None:
+            return weights
+        return self.switches.travel if weights is None else weights * self.switches.travel
 
     def _units(self, paths: FloatArray) -> FloatArray:
         """Return the roughness to count in, so that no power overflows on the way: mostly 1."""

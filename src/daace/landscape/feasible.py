@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
+from daace.landscape.code_rules import CodeRules
 from daace.landscape.linear_constraints import Slabs, nearest
 
 #: Share of a step or a whole number that counts as rounding.
@@ -27,6 +29,7 @@ class FeasibleSet:
         steps: largest change of each feature from one waypoint to the next.
         grid: whole numbers, of those features that must be.
         changes: how many features may change at all; any number if None.
+        codes: what codes obey; None if all features are plain numbers.
     """
 
     lower: FloatArray
@@ -37,6 +40,7 @@ class FeasibleSet:
     steps: FloatArray = field(default_factory=lambda: np.array(np.inf))
     grid: Grid = field(default_factory=lambda: Grid.none())
     changes: Changes | None = None
+    codes: CodeRules | None = None
 
     @property
     def weighted(self) -> bool:
@@ -56,7 +60,9 @@ class FeasibleSet:
         if len(self.grid):
             inside = inside & self.grid.holds(X)
         if self.changes is not None:
-            inside = inside & ((X != self.changes.x).sum(axis=-1) <= self.changes.most)
+            inside = inside & (self.changes.count(X) <= self.changes.most)
+        if self.codes is not None:
+            inside = inside & self.codes.allows(X)
         return inside
 
     def contains(self, waypoints: FloatArray) -> bool:
@@ -68,6 +74,7 @@ class FeasibleSet:
             and self.allows(waypoints).all()
             and (steps * self.direction >= 0).all()
             and (np.abs(steps) <= self.steps * (1 + ROUNDING)).all()
+            and (self.codes is None or self.codes.contains(waypoints))
         )
 
     def nearest(self, X: FloatArray) -> FloatArray:
@@ -76,10 +83,12 @@ class FeasibleSet:
         Between links and whole numbers there may be none: what comes back may not be allowed.
         """
         none = np.zeros_like(self.direction)
+        if self.codes is not None:
+            X = self.codes.reachable(X, self.lower, self.upper)
         points = project_paths(X[:, None], self.lower, self.upper, none, self.slabs)[:, 0]
         if len(self.grid):
             points = np.clip(self.grid.round(points), self.lower, self.upper)
-        return points
+        return points if self.codes is None else self.codes.place(points)
 
     def project(self, paths: FloatArray) -> FloatArray:
         """Return the nearest paths within bounds, directions and links; their first waypoints stay.
@@ -100,7 +109,10 @@ class FeasibleSet:
         for begin, end in pairwise(waypoints):
             count = max(1, int(np.ceil(np.max(np.abs(end - begin) / self.steps) - ROUNDING)))
             shares = np.linspace(0.0, 1.0, count + 1)[1:-1, None]
-            pieces += [begin[None], self.grid.round(begin + shares * (end - begin))]
+            middle = self.grid.round(begin + shares * (end - begin))
+            if self.codes is not None:
+                middle = self.codes.between(begin, end, middle)
+            pieces += [begin[None], middle]
         return np.concatenate([*pieces, waypoints[-1:]])
 
 
@@ -170,14 +182,30 @@ class Changes:
     Attributes:
         x: the start.
         most: features that may change.
+        atoms: column of the atom code of each number that has one.
     """
 
     x: FloatArray
     most: int
+    atoms: Mapping[int, int] = field(default_factory=dict)
 
     def of(self, waypoints: FloatArray) -> IntArray:
         """Return the features that change along a path."""
-        return np.flatnonzero((waypoints != self.x).any(axis=0))
+        return np.flatnonzero(self._by_feature((waypoints != self.x).any(axis=0)))
+
+    def count(self, X: FloatArray) -> IntArray:
+        """Return how many features of points, shape `(..., n)`, differ from the start."""
+        number: IntArray = self._by_feature(self.x != X).sum(axis=-1)
+        return number
+
+    def _by_feature(self, changed: BoolArray) -> BoolArray:
+        """Count a number and its atom code as one."""
+        if not self.atoms:
+            return changed
+        features = changed[..., : changed.shape[-1] - len(self.atoms)].copy()
+        for j, column in self.atoms.items():
+            features[..., j] |= changed[..., column]
+        return features
 
 
 def project_paths(

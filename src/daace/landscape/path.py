@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.landscape.code_rules import CodeRules
 
 #: Shorter segments have no direction: where a length divides, it is at least this.
 EPSILON = 1e-9
@@ -59,25 +60,43 @@ def points_along(paths: FloatArray, rule: Quadrature) -> FloatArray:
     return paths[..., :-1, None, :] + t * segment_vectors(paths)[..., None, :]
 
 
-def straight_paths(start: FloatArray, ends: FloatArray, vertices: int) -> FloatArray:
+def straight_paths(
+    start: FloatArray, ends: FloatArray, vertices: int, codes: CodeRules | None = None
+) -> FloatArray:
     """Return straight lines from start to each end, with evenly spaced vertices.
+
+    Codes switch at the start.
 
     Args:
         start: shape `(n,)` or `(ends, n)`.
         ends: shape `(ends, n)`.
         vertices: number of waypoints between start and end.
+        codes: what codes obey; None if all features are plain numbers.
     """
     t = np.linspace(0, 1, vertices + 2)[:, None]
     begins = np.broadcast_to(start, ends.shape)[:, None, :]
     paths: FloatArray = begins + t * (ends[:, None, :] - begins)
     paths[:, -1] = ends
+    if codes is not None and vertices:
+        last = np.broadcast_to(ends[:, None], paths[:, 1:-1].shape)
+        paths[:, 1:-1] = codes.between(begins, last, paths[:, 1:-1])
     return paths
 
 
-def split_segment(paths: FloatArray, segments: np.ndarray) -> FloatArray:
-    """Insert the midpoint of one segment of each path, shape `(paths, waypoints + 1, n)`."""
+def split_segment(
+    paths: FloatArray, segments: np.ndarray, codes: CodeRules | None = None
+) -> FloatArray:
+    """Insert the midpoint of one segment of each path, shape `(paths, waypoints + 1, n)`.
+
+    Args:
+        paths: shape `(paths, waypoints, n)`.
+        segments: which one of each path.
+        codes: what codes obey; None if all features are plain numbers.
+    """
     rows = np.arange(len(paths))
     middle = 0.5 * (paths[rows, segments] + paths[rows, segments + 1])
+    if codes is not None:
+        middle = codes.between(paths[rows, segments], paths[rows, segments + 1], middle)
     longer = np.empty((len(paths), paths.shape[1] + 1, paths.shape[2]))
     for row, segment in enumerate(segments):
         longer[row] = np.insert(paths[row], segment + 1, middle[row], axis=0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -36,6 +36,8 @@ class RowMap:
         lower: lower bounds in user units, not above the start.
         upper: upper bounds in user units, not below the start.
         whole: positions of the features that are whole numbers.
+        atoms: for each number with atoms its code column, and its value at each code; NaN where
+            it is elsewhere.
     """
 
     standardizer: Standardizer
@@ -44,6 +46,7 @@ class RowMap:
     lower: FloatArray
     upper: FloatArray
     whole: IntArray
+    atoms: Mapping[int, tuple[int, FloatArray]] = field(default_factory=dict)
 
     def __call__(self, waypoints: FloatArray) -> FloatArray:
         """Return model-space waypoints, shape `(waypoints, n)`, in user units."""
@@ -52,7 +55,11 @@ class RowMap:
         rows = np.clip(rows, self.lower, self.upper)
         rows = np.where(waypoints > self.x, np.maximum(rows, self.start), rows)
         rows = np.where(waypoints < self.x, np.minimum(rows, self.start), rows)
-        return np.where(waypoints == self.x, self.start, rows)
+        rows = np.where(waypoints == self.x, self.start, rows)
+        for j, (column, places) in self.atoms.items():
+            place = places[waypoints[:, column].astype(np.intp)]
+            rows[:, j] = np.where(np.isnan(place), rows[:, j], place)
+        return rows
 
 
 def frame_of_rows(

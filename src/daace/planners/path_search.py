@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.landscape.code_rules import CodeRules
 from daace.landscape.path import segment_lengths, segment_vectors, split_segment
 from daace.landscape.problem import Problem
 from daace.planners.base import (
@@ -23,11 +24,14 @@ from daace.planners.base import (
     give_up,
 )
 from daace.planners.descent import Finishing, PathDescent, ProblemBatch, Refinement
-from daace.planners.seeding import PathSeeds, may_have_barriers
+from daace.planners.seeding import CodeSeeds, PathSeeds, may_have_barriers
 
 #: Paths carried from one number of vertices to the next; more where there may be barriers, as the
 #: cheapest straight line may lie on the wrong side of one.
 CARRIED, CARRIED_AT_BARRIERS = 3, 4
+
+#: The same for numbers and codes: paths with other switches.
+CARRIED_WITH_CODES = 6
 
 #: Factor on the number of straight lines where there may be barriers.
 MORE_STARTS = 2
@@ -70,6 +74,8 @@ class PathSearch:
         barriers = may_have_barriers(self.batch)
         self.starts = MORE_STARTS * starts if barriers else starts
         carried = CARRIED_AT_BARRIERS if barriers else CARRIED
+        if self.batch.landscape.switches is not None:
+            carried = CARRIED_WITH_CODES
         self.refinement = Refinement(self.batch, self.descent, carried)
 
     def run(self) -> list[Plan]:
@@ -77,12 +83,10 @@ class PathSearch:
         problems = self.batch.problems
         plans = [already_there(p, self.clock) for p in problems]
         waiting = [i for i, plan in enumerate(plans) if plan is None]
-        seeds = PathSeeds.find(
-            self.batch, self.descent, waiting, starts=self.starts, routes=self.routes
-        )
+        seeds = self._seeds(waiting)
         inside = {i: seeds.goals[i].inside for i in waiting}
         finishing = Finishing(self.batch, self.refinement, inside)
-        best = {i: BestPaths() for i in waiting}
+        best = {i: BestPaths(problems[i].feasible.codes) for i in waiting}
         ends = {i: inside[i][:0] for i in waiting}
         lowest = np.full(len(problems), np.inf)
         growing, candidates = waiting, None
@@ -108,6 +112,14 @@ class PathSearch:
             else:
                 plans[i] = arrive(problems[i], finishing.polish(i, path), self.clock)
         return [plan for plan in plans if plan is not None]
+
+    def _seeds(self, waiting: list[int]) -> PathSeeds | CodeSeeds:
+        """Return what makes the first candidates, and those with more vertices."""
+        if self.batch.landscape.switches is not None:
+            return CodeSeeds.find(self.batch, waiting)
+        return PathSeeds.find(
+            self.batch, self.descent, waiting, starts=self.starts, routes=self.routes
+        )
 
     def _may_pay(self, v: int, before: float, after: float) -> bool:
         """Whether more than v vertices may lower the cost further.
@@ -138,9 +150,14 @@ class PathSearch:
 
 
 class BestPaths:
-    """The best path of one problem for each number of vertices; more vertices never cost more."""
+    """The best path of one problem for each number of vertices; more vertices never cost more.
 
-    def __init__(self) -> None:
+    Args:
+        codes: what codes obey; None if all features are plain numbers.
+    """
+
+    def __init__(self, codes: CodeRules | None = None) -> None:
+        self.codes = codes
         self.paths: dict[int, FloatArray] = {}
         self.costs: dict[int, float] = {}
         self.cost = np.inf
@@ -157,7 +174,7 @@ class BestPaths:
             split = self.paths[max(self.paths)][None]
             while split.shape[1] < v + 2:
                 longest = segment_lengths(segment_vectors(split)).argmax(axis=1)
-                split = split_segment(split, longest)
+                split = split_segment(split, longest, self.codes)
             path = split[0]
         if path is not None:
             self.paths[v] = path

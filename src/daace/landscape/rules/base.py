@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from daace.data.encoding import Encoding
+from daace.exceptions import InvalidInput
 from daace.landscape.rules.argument import Argument, Entry
 from daace.landscape.rules.draft import Draft
 
@@ -37,6 +39,7 @@ class Rule(ABC):
         help: the option's help text.
         argument: form of the keyword's value.
         can_block: whether the rule can keep a path from being found. Weights and steps cannot.
+        kinds: kinds of features that the rule can be about; "atoms" for numbers that have some.
         searched: whether only a search can tell if the rule can be kept: slow, so the question
             whether it blocks every path is asked first, and of this rule alone.
 
@@ -51,6 +54,7 @@ class Rule(ABC):
     option: ClassVar[str]
     help: ClassVar[str]
     argument: ClassVar[Argument]
+    kinds: ClassVar[tuple[str, ...]] = ("number", "whole", "ordered", "category")
     can_block: ClassVar[bool] = True
     searched: ClassVar[bool] = False
 
@@ -73,6 +77,24 @@ class Rule(ABC):
             InvalidInput: two rules contradict each other.
         """
         return
+
+    def check_kinds(self, encoding: Encoding) -> None:
+        """Check that the features that the rule names are of a kind that it can be about.
+
+        Raises:
+            InvalidInput: one of them is not.
+        """
+        for name in self.features():
+            feature = encoding.features[encoding.names.index(name)]
+            if feature.kind in self.kinds or (feature.atoms and "atoms" in self.kinds):
+                continue
+            remedy = "use 'allowed'" if feature.coded else "use 'lower' and 'upper'"
+            kind = "ordered" if feature.kind == "ordered" else f"a {feature.kind}"
+            raise InvalidInput(
+                argument=self.name,
+                expected=f"be about features of another kind than '{name}', which is {kind}",
+                remedy=remedy,
+            )
 
     def relaxation(self, start: Row) -> Relaxation | None:
         """Return how the rule can be relaxed by moving a number; None if it cannot."""

@@ -25,6 +25,7 @@ class Lower(Rule):
     option = "--lower"
     help = "Lowest value of a feature, such as age=18."
     argument = Numbers("numbers", lambda number: number < np.inf, max)
+    kinds = ("number", "whole")
 
     feature: str
     number: float
@@ -53,6 +54,7 @@ class Upper(Rule):
     option = "--upper"
     help = "Highest value of a feature, such as debt=20000."
     argument = Numbers("numbers", lambda number: number > -np.inf, min)
+    kinds = ("number", "whole")
 
     feature: str
     number: float
@@ -73,6 +75,7 @@ class MaxRise(Rule):
     option = "--max-rise"
     help = "Largest rise of a feature from the start, such as income=500."
     argument = Numbers("numbers from 0 on", lambda number: number >= 0, min)
+    kinds = ("number", "whole")
 
     feature: str
     number: float
@@ -94,6 +97,7 @@ class MaxFall(Rule):
     option = "--max-fall"
     help = "Largest fall of a feature from the start, such as income=100."
     argument = Numbers("numbers from 0 on", lambda number: number >= 0, min)
+    kinds = ("number", "whole")
 
     feature: str
     number: float

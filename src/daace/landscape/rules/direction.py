@@ -46,6 +46,7 @@ class OnlyUp(Rule):
     option = "--only-up"
     help = "Feature that may only rise."
     argument = Names()
+    kinds = ("number", "whole", "ordered")
 
     feature: str
 
@@ -69,6 +70,7 @@ class OnlyDown(Rule):
     option = "--only-down"
     help = "Feature that may only fall."
     argument = Names()
+    kinds = ("number", "whole", "ordered")
 
     feature: str
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.data.encoding import Encoding
 from daace.data.standardizer import Standardizer
 from daace.exceptions import InvalidInput
-from daace.landscape.feasible import Changes, FeasibleSet, Grid
+from daace.landscape.feasible import ROUNDING, Changes, FeasibleSet, Grid
 from daace.landscape.linear_constraints import Slabs
 from daace.landscape.rows import RowMap
+from daace.landscape.rules.code_draft import CodeDraft
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,7 @@ class Draft:
         row: the start in user units.
         box: model-space bounds `(lower, upper)` of all waypoints.
         rules: all that will be written, for those whose message depends on others.
+        encoding: what the columns are; plain numbers when left out.
 
     Attributes:
         position: index of each feature.
@@ -62,6 +65,7 @@ class Draft:
         row: FloatArray,
         box: tuple[FloatArray, FloatArray],
         rules: Sequence[object] = (),
+        encoding: Encoding | None = None,
     ) -> None:
         n = len(x)
         low, high = box
@@ -85,6 +89,9 @@ class Draft:
         self._direction = np.zeros(n, dtype=np.intp)
         self._fixed = np.zeros(n, dtype=bool)
         self._slabs: list[Slabs] = []
+        self.encoding = encoding
+        coded = encoding is not None and bool(encoding.code_sizes)
+        self.codes = CodeDraft(encoding) if encoding is not None and coded else None
 
     def bound_below(self, j: int, *, model: float, user: float) -> None:
         """Keep feature j above a value, in model space and in user units."""
@@ -112,6 +119,23 @@ class Draft:
         self.bound_below(j, model=self.x[j], user=self.row[j])
         self.bound_above(j, model=self.x[j], user=self.row[j])
 
+    def be_natural(self) -> None:
+        """Keep what every row kept: natural bounds, whole numbers, and no new gaps."""
+        if self.encoding is None:
+            return
+        for j, feature in enumerate(self.encoding.features):
+            if feature.lower is not None:
+                model = (feature.lower - self.mean[j]) / self.scale[j]
+                self.bound_below(j, model=model, user=feature.lower)
+            if feature.upper is not None:
+                model = (feature.upper - self.mean[j]) / self.scale[j]
+                self.bound_above(j, model=model, user=feature.upper)
+            value = self.row[j]
+            if feature.kind == "whole" and abs(value - np.rint(value)) <= ROUNDING * abs(value):
+                self.whole[j] = True
+        if self.codes is not None:
+            self.codes.forbid_gaps()
+
     def bound_sum(self, weights: FloatArray, low: float, high: float) -> bool:
         """Keep `low <= weights @ row <= high` in user units; return whether the start does."""
         size = float(np.linalg.norm(weights * self.scale))
@@ -121,8 +145,16 @@ class Draft:
         self._slabs.append(slab)
         return bool(slab.hold(self.x))
 
+    @property
+    def _atoms(self) -> Mapping[int, int]:
+        return {} if self.codes is None else self.codes.encoding.atom_columns
+
     def finish(self) -> CompiledRules:
         """Return what has been written."""
+        if self.codes is not None:
+            for j, column in self.codes.encoding.atom_columns.items():
+                if self._lower[j] == self._upper[j]:
+                    self._lower[column] = self._upper[column] = self.x[column]
         grid = Grid.of(np.flatnonzero(self.whole), self.mean, self.scale)
         lower, upper = grid.narrow(self._lower, self._upper)
         steps = np.where(self.whole, np.floor(self.steps), self.steps)
@@ -134,7 +166,10 @@ class Draft:
             slabs=Slabs.joined(self._slabs, len(self.x)),
             steps=steps / self.scale,
             grid=grid,
-            changes=None if self.most is None else Changes(self.x, self.most),
+            changes=None if self.most is None else Changes(self.x, self.most, self._atoms),
+            codes=None
+            if self.codes is None
+            else self.codes.finish(self.x, lower, upper, self._direction, self.scale, self.mean),
         )
         lower_row = np.where(self.whole, np.ceil(self._lower_row), self._lower_row)
         upper_row = np.where(self.whole, np.floor(self._upper_row), self._upper_row)
@@ -145,5 +180,6 @@ class Draft:
             np.minimum(lower_row, self.row),
             np.maximum(upper_row, self.row),
             grid.features,
+            {} if self.codes is None else self.codes.atom_places(),
         )
         return CompiledRules(feasible, to_user)

@@ -164,6 +164,7 @@ class Linked(Rule):
     option = "--link"
     help = "Weighted sum of features that keeps a bound, such as 'income - 3*rent >= 0'."
     argument = LinkList()
+    kinds = ("number", "whole")
 
     link: Link
 

@@ -23,6 +23,7 @@ class MaxStep(Rule):
     option = "--max-step"
     help = "Largest change of a feature in one step, such as income=300."
     argument = Numbers("positive numbers", lambda number: number > 0, min)
+    kinds = ("number", "whole")
     can_block = False
 
     feature: str

@@ -21,6 +21,7 @@ class Whole(Rule):
     option = "--integer"
     help = "Feature that is a whole number."
     argument = Names()
+    kinds = ("number", "whole")
 
     feature: str
 

@@ -131,6 +131,8 @@ class ProblemBatch:
         allowed[:, 1:] = project_paths(
             paths[:, 1:], lower[:, None], upper[:, None], rules.direction, rules.slabs
         )
+        if rules.codes is not None:
+            allowed[:, 1:] = rules.codes.place(allowed[:, 1:])
         count, segments = len(owner), paths.shape[1] - 1
         unknown = np.full(count, np.inf)
         return Candidates(owner, allowed, unknown, unknown.copy(), np.zeros((count, segments)))

@@ -42,6 +42,8 @@ def restore_end(
     if not region.differentiable or problem.met_by(path[-1]):
         return path
     lower, upper = bounds if bounds is not None else (feasible.lower, feasible.upper)
+    if feasible.codes is not None:
+        lower, upper = feasible.codes.hold(path[-1], lower, upper)
     path = path.copy()
     edges = np.zeros(2, dtype=bool)  # an edge stays active once missed: the two can be close
     for _ in range(NEWTON_STEPS):
@@ -81,6 +83,10 @@ def settle_end(problem: Problem, path: FloatArray, inside: FloatArray) -> FloatA
     path = path.copy()
     if problem.met_by(path[-1]):
         return path
+    codes = problem.feasible.codes
+    if codes is not None:
+        same = (inside[:, codes.columns] == path[-1, codes.columns]).all(axis=1)
+        inside = inside[same]
     if len(inside) == 0:
         return None
     end = path[-1].copy()

@@ -62,6 +62,8 @@ def _cheaper_ends(problem: Problem, path: FloatArray, axes: FloatArray) -> Float
     """Return cheaper ends for which one part of the last step is undone, the cheapest first."""
     end, back = path[-1], path[-2] - path[-1]
     parts = np.concatenate([np.diag(back), axes.T * (axes.T @ back)[:, None], back[None]])
+    if problem.feasible.codes is not None:
+        parts[:, problem.feasible.codes.columns] = 0.0
     moves = (SHARES[:, None, None] * parts).reshape(-1, len(end))
     return _cheaper(problem, path, end + moves)[0][:EVALUATED]
 

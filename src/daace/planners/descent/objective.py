@@ -123,14 +123,20 @@ class Objective:
             slack, shares, known = np.ones((len(Z), 2)), 0.0 * there[:, None], [np.zeros_like(end)]
         gradient, slopes = pullback(segments.shares(), shares)
         gradient += segments.stretching()
+        switching = self.landscape.price_switches(paths, unit=self.unit[rows], weights=self.weights)
+        switched = np.zeros_like(segments.costs)
+        if switching is not None:
+            switched = switching.costs
+            gradient += switching.gradient()
         slopes = np.concatenate([slopes, *(slope[:, None] for slope in known)], axis=1)
-        cost, downhill = segments.costs.sum(axis=1), gradient[:, 1:]
+        costs = segments.costs + switched
+        cost, downhill = costs.sum(axis=1), gradient[:, 1:]
         if self.pull is not None:
             pull = self.pull[rows]
             cost = cost + np.einsum("bn,bn->b", pull, end - self.starts[rows])
             downhill[:, -1] += pull
         slack -= MARGIN
-        return PathValues(cost, downhill, slack, slopes, segments.costs, segments.lengths)
+        return PathValues(cost, downhill, slack, slopes, costs, segments.lengths, switched)
 
 
 @dataclass(eq=False)
@@ -142,8 +148,9 @@ class PathValues:
         gradient: of the cost, with respect to the free waypoints, shape `(paths, waypoints, n)`.
         slack: of the two thresholds of the goal at the end, less `MARGIN`, shape `(paths, 2)`.
         slopes: gradients of the slacks, shape `(paths, 2, n)`.
-        costs: of the segments, shape `(paths, segments)`.
+        costs: of the segments, shape `(paths, segments)`, each with the switches before it.
         lengths: of the segments, of the same shape.
+        switched: share of `costs` that switches have, of the same shape.
     """
 
     cost: FloatArray
@@ -152,6 +159,7 @@ class PathValues:
     slopes: FloatArray
     costs: FloatArray
     lengths: FloatArray
+    switched: FloatArray
 
     def put(self, rows: np.ndarray, other: PathValues, chosen: np.ndarray) -> None:
         """Overwrite some rows with the chosen rows of another batch."""

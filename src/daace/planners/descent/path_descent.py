@@ -11,7 +11,7 @@ import numpy as np
 from daace._typing import FloatArray, IntArray
 from daace.landscape.cost import Landscape
 from daace.landscape.goal import GoalRegion
-from daace.landscape.path import gauss_rule, segment_lengths, segment_vectors
+from daace.landscape.path import gauss_rule, segment_lengths
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock
 from daace.planners.descent.linearized import minimize_linearized
@@ -72,7 +72,9 @@ class PathDescent:
             clock: counts evaluations and limits the time.
         """
         pool = problem.landscape.density.pool(problem.goal.target)
-        return cls(problem, Metric.of(pool, _weights(problem)), tolerance, clock)
+        switches = problem.landscape.switches
+        codes = None if switches is None else switches.columns
+        return cls(problem, Metric.of(pool, _weights(problem), codes), tolerance, clock)
 
     @property
     def weights(self) -> FloatArray | None:
@@ -108,6 +110,9 @@ class PathDescent:
         if lower.ndim == 2:
             lower, upper = lower[:, None], upper[:, None]
         lower, upper = (np.broadcast_to(side, Z.shape).copy() for side in (lower, upper))
+        codes = self.problem.feasible.codes
+        if codes is not None:  # descent moves numbers only
+            lower, upper = codes.hold(Z, lower, upper)
         if not self.problem.region.differentiable:
             lower[:, -1] = upper[:, -1] = Z[:, -1]
         landscape, region = Terrain.of(self.problem) if terrain is None else terrain
@@ -159,8 +164,8 @@ class PathDescent:
 
     def nodes(self, paths: FloatArray) -> IntArray:
         """Return, for each path, the power of two of nodes that resolves the terrain."""
-        longest = segment_lengths(segment_vectors(paths)).max(axis=1)
         landscape = self.problem.landscape
+        longest = segment_lengths(landscape.travel_vectors(paths)).max(axis=1)
         least = max(MIN_NODES, landscape.penalty + 1)
         needed = np.maximum(least, longest / landscape.density.resolution_)
         powers = np.exp2(np.ceil(np.log2(needed)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daace._typing import BoolArray, FloatArray
+from daace._typing import BoolArray, FloatArray, IntArray
 from daace.density.draws import Pool
 
 #: Steps that are kept for each path.
@@ -36,11 +36,21 @@ class Metric:
     weights: FloatArray | float = 1.0
 
     @classmethod
-    def of(cls, pool: Pool, weights: FloatArray | None = None) -> Metric:
-        """Estimate it from draws, with a floor on variances that are almost 0."""
+    def of(
+        cls, pool: Pool, weights: FloatArray | None = None, codes: IntArray | None = None
+    ) -> Metric:
+        """Estimate it from draws, with a floor on variances that are almost 0.
+
+        Args:
+            pool: the draws.
+            weights: of each feature in the length; None if all are 1.
+            codes: columns that hold codes, which descent does not move.
+        """
         variance, axes = pool.principal_axes
-        if weights is not None:
-            variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(pool.X * weights, rowvar=False)))
+        if weights is not None or codes is not None:
+            X = pool.X * (1.0 if weights is None else weights)
+            X[:, [] if codes is None else codes] = 0.0
+            variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(X, rowvar=False)))
         precision = 1.0 / np.maximum(variance, 1e-6 * variance.max())
         return cls(axes, precision, 1.0 if weights is None else weights)
 

@@ -90,7 +90,8 @@ def chain_preconditioner(
         metric: shape of the terrain.
     """
     land = objective.landscape
-    costs = np.abs(values.costs) + 1e-12 * np.abs(values.costs).sum(axis=1, keepdims=True) + 1e-300
+    travel = np.abs(values.costs - values.switched)
+    costs = travel + 1e-12 * travel.sum(axis=1, keepdims=True) + 1e-300
     lengths = np.maximum(values.lengths, 1e-3 * values.lengths.sum(axis=1, keepdims=True) + 1e-9)
     pull = costs / lengths**2
     hold = np.zeros_like(costs)

@@ -113,6 +113,10 @@ class FewChanges:
 def changed_features(problem: Problem, plan: Plan) -> IntArray:
     """Return the features that change along a path, those that change least first."""
     moves = np.abs(plan.waypoints - problem.x).max(axis=0) * problem.feasible.weights
+    encoding = problem.landscape.density.encoding_
+    for j, column in encoding.atom_columns.items():
+        moves[j] = max(moves[j], moves[column])
+    moves = moves[: len(encoding.features)]
     order = np.argsort(moves, kind="stable")
     moving: IntArray = order[moves[order] > 0]
     return moving

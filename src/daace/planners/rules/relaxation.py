@@ -33,6 +33,8 @@ def with_features_held(problem: Problem, moving: IntArray, held: IntArray) -> Pr
     still = np.ones(len(problem.x), dtype=bool)
     still[moving] = False
     still[held] = True
+    for j, column in problem.landscape.density.encoding_.atom_columns.items():
+        still[column] = still[j]
     feasible = problem.feasible
     lower = np.where(still, problem.x, feasible.lower)
     upper = np.where(still, problem.x, feasible.upper)

@@ -38,7 +38,7 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
     tried = _round_path(problem, plan.waypoints)
     draws = find_goal_points(problem).inside[:DRAWS]
     draws = draws[problem.feasible.allows(draws)]
-    lines = straight_paths(problem.x, draws, len(plan.waypoints) - 2)
+    lines = straight_paths(problem.x, draws, len(plan.waypoints) - 2, problem.feasible.codes)
     lines[:, 1:-1] = grid.round(lines[:, 1:-1])
     best: FloatArray | None = None
     candidates = np.concatenate([tried, lines])

@@ -6,11 +6,13 @@ the goal if no draw meets it. `route_seeds` finds routes around barriers over a 
 from those before.
 """
 
+from daace.planners.seeding.code_seeds import CodeSeeds
 from daace.planners.seeding.goal_points import can_be_met, find_goal_points
 from daace.planners.seeding.path_seeds import PathSeeds, may_have_barriers
 from daace.planners.seeding.route_seeds import find_route_seeds
 
 __all__ = [
+    "CodeSeeds",
     "PathSeeds",
     "can_be_met",
     "find_goal_points",

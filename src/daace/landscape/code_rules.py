@@ -1,0 +1,166 @@
+"""Which codes a path may have: levels, transitions, and atoms, whose value is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from daace._typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class AtomRule:
+    """The atoms of one number, in model space.
+
+    Attributes:
+        value: column of the number.
+        code: column of its atom code.
+        places: value at each code; NaN elsewhere.
+        spots: the atoms that are values, ascending; not "missing".
+        low: smallest value elsewhere.
+        high: largest value elsewhere.
+        gap: distance from an atom from which on a value is elsewhere.
+    """
+
+    value: int
+    code: int
+    places: FloatArray
+    spots: FloatArray
+    low: float
+    high: float
+    gap: float
+
+    def sides(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of values elsewhere, on the side of each atom where they are.
+
+        A value at an atom is taken to be above it, or below the last one if there is no room.
+        """
+        low, high = np.full(values.shape, self.low), np.full(values.shape, self.high)
+        for spot in self.spots:
+            above = (values >= spot) & (spot + self.gap <= self.high)
+            above |= spot - self.gap < self.low
+            low = np.where(above, np.maximum(low, spot + self.gap), low)
+            high = np.where(above, high, np.minimum(high, spot - self.gap))
+        return np.minimum(low, high), high
+
+
+@dataclass(frozen=True, eq=False)
+class CodeRules:
+    """What the codes along a path obey, in model space.
+
+    A category switches at most once on a path, an ordered feature moves in one direction, and a
+    number stands at an atom where its code says so.
+
+    Attributes:
+        x: the start.
+        columns: that hold codes.
+        may: whether a path may go from one code to another, `(codes, codes)` for each column.
+        levels: of an ordered feature, the number of codes on its ladder; 0 for others.
+        atoms: of the numbers that have some.
+    """
+
+    x: FloatArray
+    columns: IntArray
+    may: tuple[BoolArray, ...]
+    levels: IntArray
+    atoms: tuple[AtomRule, ...]
+
+    def allows(self, X: FloatArray) -> BoolArray:
+        """Whether the codes of points, shape `(..., n)`, can be reached and fit the numbers."""
+        good = np.ones(X.shape[:-1], dtype=bool)
+        for may, column in zip(self.may, self.columns, strict=True):
+            codes = X[..., column]
+            known = (codes == np.rint(codes)) & (codes >= 0) & (codes < len(may))
+            safe = np.where(known, codes, 0).astype(np.intp)
+            good &= known & may[int(self.x[column]), safe]
+        for atom in self.atoms:
+            value, place = X[..., atom.value], atom.places[X[..., atom.code].astype(np.intp)]
+            low, high = atom.sides(value)
+            beside = (value >= low) & (value <= high)
+            begun = (value == self.x[atom.value]) & ~np.isin(value, atom.spots)
+            good &= np.where(np.isnan(place), beside | begun, value == place)
+        return good
+
+    def contains(self, waypoints: FloatArray) -> bool:
+        """Whether the transitions of a path are allowed, each category switching once at most."""
+        for may, levels, column in zip(self.may, self.levels, self.columns, strict=True):
+            codes = waypoints[:, column].astype(np.intp)
+            if not may[codes[:-1], codes[1:]].all() or not may[codes[0], codes].all():
+                return False
+            steps = np.diff(codes)
+            moved = steps[steps != 0]
+            if levels and codes.max(initial=0) < levels:
+                if len(set(np.sign(moved).tolist())) > 1:
+                    return False
+            elif len(moved) > 1 and not any(column == atom.code for atom in self.atoms):
+                return False
+        return True
+
+    def targets(self, k: int) -> IntArray:
+        """Return the codes that the k-th column may reach, its own among them."""
+        return np.flatnonzero(self.may[k][int(self.x[self.columns[k]])])
+
+    def reachable(self, X: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+        """Return points with the start's code where theirs cannot be reached, atoms in place.
+
+        Args:
+            X: shape `(points, n)`.
+            lower: bounds of all columns, shape `(n,)`.
+            upper: bounds, of the same shape.
+        """
+        moved = X.copy()
+        for may, column in zip(self.may, self.columns, strict=True):
+            codes = moved[:, column]
+            good = may[int(self.x[column]), codes.astype(np.intp)]
+            good &= (codes >= lower[column]) & (codes <= upper[column])
+            moved[:, column] = np.where(good, codes, self.x[column])
+        return self.place(moved)
+
+    def place(self, X: FloatArray) -> FloatArray:
+        """Return points, shape `(..., n)`, with numbers at their atoms, or off them."""
+        moved = X.copy()
+        for atom in self.atoms:
+            place = atom.places[moved[..., atom.code].astype(np.intp)]
+            beside = np.clip(moved[..., atom.value], *atom.sides(moved[..., atom.value]))
+            moved[..., atom.value] = np.where(np.isnan(place), beside, place)
+        return moved
+
+    def hold(
+        self, free: FloatArray, lower: FloatArray, upper: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return bounds that keep the codes of paths, and numbers at or off their atoms.
+
+        Args:
+            free: waypoints after the start, shape `(paths, waypoints, n)`.
+            lower: lower bounds, of the same shape.
+            upper: upper bounds, of the same shape.
+        """
+        lower, upper = lower.copy(), upper.copy()
+        lower[..., self.columns] = upper[..., self.columns] = free[..., self.columns]
+        for atom in self.atoms:
+            j = atom.value
+            place = atom.places[free[..., atom.code].astype(np.intp)]
+            off = np.isnan(place)
+            beside = atom.sides(free[..., j])
+            low = np.where(off, np.maximum(lower[..., j], beside[0]), place)
+            high = np.where(off, np.minimum(upper[..., j], beside[1]), place)
+            lower[..., j], upper[..., j] = np.minimum(low, high), high
+        return lower, upper
+
+    def between(self, begin: FloatArray, end: FloatArray, middle: FloatArray) -> FloatArray:
+        """Return points between waypoints, with the codes of the segment's end.
+
+        A number that leaves one atom for another, or enters one, is elsewhere in between.
+
+        Args:
+            begin: shape `(..., n)`.
+            end: of the same shape.
+            middle: points of the same shape, whose codes are overwritten.
+        """
+        codes = middle.copy()
+        codes[..., self.columns] = end[..., self.columns]
+        for atom in self.atoms:
+            same = begin[..., atom.code] == end[..., atom.code]
+            codes[..., atom.code] = np.where(same, end[..., atom.code], 0.0)
+        return self.place(codes)

@@ -1,0 +1,154 @@
+"""Rules on codes in the making."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from daace._typing import FloatArray, IntArray
+from daace._wording import quote
+from daace.data.encoding import Encoding
+from daace.data.kinds import Feature
+from daace.exceptions import InvalidInput
+from daace.landscape.code_rules import AtomRule, CodeRules
+
+#: Distance from an atom, in standard deviations, from which on a value is elsewhere.
+BESIDE = 0.01
+
+
+class CodeDraft:
+    """What the codes of one problem obey, written down one by one.
+
+    Pooled levels are never a target. A missing number stays missing, and no number becomes
+    missing, unless `allow` names that.
+
+    Args:
+        encoding: of the density, with codes.
+
+    Attributes:
+        encoding: of the density.
+    """
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+        self._named: set[int] = set()
+        self._may = {
+            column: np.ones((size, size), dtype=bool)
+            for column, size in encoding.code_sizes.items()
+        }
+        for j, feature in enumerate(encoding.features):
+            if feature.pool_code is not None:
+                self._may[j][:, feature.pool_code] = False
+            if feature.gap_code is not None and not feature.coded:
+                may = self._may[encoding.atom_columns[j]]
+                may[feature.gap_code] = may[:, feature.gap_code] = False
+
+    def column(self, j: int) -> int:
+        """Return the column of a feature's codes."""
+        return j if self.encoding.features[j].coded else self.encoding.atom_columns[j]
+
+    def allow(self, j: int, levels: Sequence[object], argument: str) -> None:
+        """Let feature j switch to some levels only; atoms may be named as well.
+
+        Raises:
+            InvalidInput: there is no such level.
+        """
+        feature = self.encoding.features[j]
+        may = self._may[self.column(j)]
+        named = [code_of(feature, level, argument) for level in levels]
+        may[:] = False
+        may[:, named] = True
+        self._named.add(j)
+
+    def forbid(self, j: int, pairs: Sequence[tuple[object, object]], argument: str) -> None:
+        """Let feature j never go from one level to another.
+
+        Raises:
+            InvalidInput: there is no such level.
+        """
+        feature = self.encoding.features[j]
+        for before, after in pairs:
+            codes = code_of(feature, before, argument), code_of(feature, after, argument)
+            self._may[self.column(j)][codes] = False
+
+    def forbid_gaps(self) -> None:
+        """Let no feature become missing, unless `allow` named that."""
+        for j, feature in enumerate(self.encoding.features):
+            if feature.coded and feature.gap_code is not None and j not in self._named:
+                self._may[j][:, feature.gap_code] = False
+
+    @cached_property
+    def columns(self) -> IntArray:
+        """Columns that hold codes."""
+        return np.array(list(self.encoding.code_sizes), dtype=np.intp)
+
+    def atom_places(self) -> dict[int, tuple[int, FloatArray]]:
+        """Return code column and values in user units of each number with atoms."""
+        return {
+            j: (column, self._places(self.encoding.features[j]))
+            for j, column in self.encoding.atom_columns.items()
+        }
+
+    @staticmethod
+    def _places(feature: Feature) -> FloatArray:
+        known = [feature.fill if atom != atom else atom for atom in feature.atoms]
+        return np.array([np.nan, *known])
+
+    def finish(
+        self,
+        x: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        direction: IntArray,
+        scale: FloatArray,
+        mean: FloatArray,
+    ) -> CodeRules:
+        """Return what has been written.
+
+        Args:
+            x: the start in model space.
+            lower: bounds in model space, natural ones included.
+            upper: bounds, of the same shape.
+            direction: 1 where a feature may only rise, -1 only fall, 0 free.
+            scale: standard deviation of each column, in user units.
+            mean: of each column, in user units.
+        """
+        features = self.encoding.features
+        atoms = []
+        for j, (column, places) in self.atom_places().items():
+            model = (places - mean[j]) / scale[j]
+            gap = 1.0 / scale[j] if features[j].kind == "whole" else BESIDE
+            known = [atom for atom in features[j].atoms if atom == atom]
+            spots = (np.array(known) - mean[j]) / scale[j]
+            atoms.append(AtomRule(j, column, model, spots, lower[j], upper[j], gap))
+            outside = (model < lower[j]) | (model > upper[j])
+            self._may[column][:, np.nan_to_num(outside).astype(bool)] = False
+        for j, feature in enumerate(features):
+            if feature.kind == "ordered" and direction[j] and feature.gap_code is not None:
+                self._may[j][feature.gap_code] = self._may[j][:, feature.gap_code] = False
+        for may in self._may.values():
+            np.fill_diagonal(may, True)
+        owners = {column: j for j, column in self.encoding.atom_columns.items()}
+        levels = [
+            len(features[c].levels) if c not in owners and features[c].kind == "ordered" else 0
+            for c in self.encoding.code_sizes
+        ]
+        tables = tuple(self._may[column] for column in self.encoding.code_sizes)
+        return CodeRules(x, self.columns, tables, np.array(levels), tuple(atoms))
+
+
+def code_of(feature: Feature, level: object, argument: str) -> int:
+    """Return the code of a level, given as a value or as text.
+
+    Raises:
+        InvalidInput: the feature has no such level.
+    """
+    if str(level) in feature.words:
+        return feature.words.index(str(level))
+    raise InvalidInput(
+        argument=argument,
+        expected=f"name levels of '{feature.name}': {quote(feature.words, 20)}",
+        got=f"'{level}'",
+    )
