@@ -320,14 +320,15 @@ class Landscape:
         X[:, self.switches.columns] = points.codes
         joint, pullback = self.density.log_joint_and_pullback(X)
         log_prob = _log_prob(joint)
-        u = self.roughness(log_prob)
+        here = self.take(points.path)
+        u = here.roughness(log_prob)
         units = np.broadcast_to(unit, paths.shape[:1])[points.path]
         at = (points.path, points.waypoint)
         costs = np.zeros((len(paths), paths.shape[1] - 1))
         np.add.at(costs, at, points.share * self.price(u / units))
 
         def gradient() -> FloatArray:
-            slope = points.share * self.price_slope(u / units) * self.roughness_slope(u) / units
+            slope = points.share * self.price_slope(u / units) * here.roughness_slope(u) / units
             total = np.zeros_like(paths)
             shares = slope[:, None] * np.exp(joint - log_prob[:, None])
             np.add.at(total, at, pullback(shares))

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from daace._typing import BoolArray, FloatArray
+from daace._typing import FloatArray
 from daace.landscape.code_rules import CodeRules
 from daace.landscape.problem import Problem
 from daace.planners.base import best_slacks
@@ -190,7 +190,7 @@ class _Beam:
         early = early + self._travel(points) * 0.5 * (price[:, :1] + price)
         late = walks.length * 0.5 * (here + walks.price)
         late = late + (length + self._travel(points, walks.points)) * 0.5 * (walks.price + price)
-        inside: BoolArray = (slack > 0).all(axis=1).reshape(price.shape)
+        inside = np.asarray((slack > 0).all(axis=1)).reshape(price.shape)
         short = np.maximum(-slack, 0.0).sum(axis=1).reshape(price.shape)
         estimates = np.empty(count)
         for k, codes in enumerate(wanted):
