@@ -187,7 +187,7 @@ def compare(number: int, cells: tuple[int, int] = (80, 160)) -> dict[str, object
     valid = plan.found and problem.met_by(plan.waypoints[-1])
     return {
         "problem": number,
-        "combinations": len(problem.landscape.switches.lengths),  # type: ignore[union-attr]
+        "combinations": len(LayeredGrid(problem, 2).layers),
         "oracle": exact,
         "oracle error": abs(fine - coarse) / exact,
         "cost": plan.cost,

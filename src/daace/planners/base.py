@@ -244,6 +244,23 @@ class Clock:
             raise TimeIsUp
 
 
+def refuse_codes(problem: Problem, planner: str) -> None:
+    """Check that all features of a problem are plain numbers.
+
+    Args:
+        problem: the problem.
+        planner: name of a planner that cannot plan switches.
+
+    Raises:
+        InvalidInput: it has categories, ordered features or numbers with atoms.
+    """
+    if problem.landscape.switches is not None:
+        raise InvalidInput(
+            f"{planner} plans over numbers only, and this table has categories, ordered features "
+            "or values that many rows share: plan with PathOptimizer."
+        )
+
+
 def refuse_discrete(problem: Problem, planner: str) -> None:
     """Check that a problem has no rule on integers or on the number of changes.
 

@@ -21,6 +21,7 @@ from daace.planners.base import (
     already_there,
     arrive,
     give_up,
+    refuse_codes,
     refuse_discrete,
 )
 from daace.planners.data_rows import check_features, check_rows
@@ -117,6 +118,7 @@ class Face(Planner):
         return cached[density.draws_]
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        refuse_codes(problem, "Face")
         refuse_discrete(problem, "Face")
         clock = Clock()
         stay = already_there(problem, clock)

@@ -25,6 +25,7 @@ from daace.planners.base import (
     best_slacks,
     give_up,
     one_thread,
+    refuse_codes,
     refuse_discrete,
 )
 from daace.planners.seeding import find_goal_points
@@ -149,6 +150,7 @@ class NSGA2(Planner):
         Raises:
             MissingDependency: pymoo is not installed.
         """
+        refuse_codes(problem, "NSGA2")
         refuse_discrete(problem, "NSGA2")
         clock = Clock(limit=self.time_limit)
         stay = already_there(problem, clock)
@@ -192,6 +194,7 @@ class NSGA2(Planner):
         Raises:
             MissingDependency: pymoo is not installed.
         """
+        refuse_codes(problem, "NSGA2")
         refuse_discrete(problem, "NSGA2")
         check_integer("vertices", vertices, at_least=0)
         first = straight_paths(problem.x, _first_ends(problem, self.population, rng), vertices)

@@ -17,6 +17,7 @@ from daace.planners.base import (
     arrive,
     give_up,
     one_thread,
+    refuse_codes,
     refuse_discrete,
 )
 from daace.planners.graphs import Graph, find_goal_routes, restrict_graph, roadmap_graph
@@ -80,6 +81,7 @@ class Roadmap(Planner):
         return roadmap_graph(density, samples=self.samples, seed=self.seed)
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
+        refuse_codes(problem, "Roadmap")
         refuse_discrete(problem, "Roadmap")
         clock = Clock()
         stay = already_there(problem, clock)

@@ -24,6 +24,7 @@ from daace.planners.base import (
     best_slacks,
     give_up,
     one_thread,
+    refuse_codes,
     refuse_discrete,
 )
 from daace.planners.data_rows import check_features, check_rows
@@ -102,6 +103,7 @@ class Wachter(Planner):
                 argument="search",
                 expected="be 'data' where a classifier without a gradient decides the class",
             )
+        refuse_codes(problem, "Wachter")
         if self.search == "gradient":
             refuse_discrete(problem, "Wachter's gradient search")
         clock = Clock()

@@ -74,7 +74,8 @@ def rules_hold_at_every_waypoint(planner: Planner, problem: Problem) -> None:
     """Directions and bounds hold along the whole path."""
     density = problem.landscape.density
     moved = solve(planner, problem).waypoints[-1] - problem.x
-    j = int(np.argmax(moved))
+    numbers = list(density.encoding_.number_columns)
+    j = numbers[int(np.argmax(moved[numbers]))]
     name, scale = density.features_[j], density.standardizer_
     limit = float(scale.inverse(problem.x + 1.2 * np.maximum(moved, 0.5))[j])
     ruled = replace(problem, constraints=Constraints(only_up=[name], upper={name: limit}))
@@ -90,10 +91,50 @@ def rules_hold_at_every_waypoint(planner: Planner, problem: Problem) -> None:
 
 def fixed_features_do_not_change(planner: Planner, problem: Problem) -> None:
     """A fixed feature keeps its value at every waypoint, bit for bit."""
-    name = problem.landscape.density.features_[-1]
+    j = len(problem.landscape.density.features_) - 1
+    name = problem.landscape.density.features_[j]
     plan = solve(planner, replace(problem, constraints=Constraints(fixed=[name])))
-    same = (plan.waypoints[:, -1] == problem.x[-1]).all()
+    same = (plan.waypoints[:, j] == problem.x[j]).all()
     require(same, f"The fixed feature '{name}' must keep its value.")
+
+
+def categories_switch_once(planner: Planner, problem: Problem) -> None:
+    """Codes are known levels, a category switches at most once, ordered ones move one way."""
+    encoding = problem.landscape.density.encoding_
+    path = solve(planner, problem).waypoints
+    for j, feature in enumerate(encoding.features):
+        if not feature.coded:
+            continue
+        known = np.isin(path[:, j], np.arange(feature.codes)).all()
+        require(known, f"'{feature.name}' must have a known level at every waypoint.")
+        steps = np.diff(path[:, j])
+        steps = steps[steps != 0]
+        once = len(steps) <= 1 if feature.kind == "category" else len(set(np.sign(steps))) <= 1
+        require(once, f"'{feature.name}' must switch once, or move in one direction.")
+    for j, column in encoding.atom_columns.items():
+        rows = problem.to_user(path)
+        for code, atom in enumerate(encoding.features[j].atoms, start=1):
+            there = path[:, column] == code
+            placed = (rows[there, j] == atom).all() or atom != atom
+            require(placed, f"'{encoding.names[j]}' must be at its atom where its code says so.")
+            off = (rows[~there, j] != atom).all()
+            require(off, f"'{encoding.names[j]}' must be off an atom where its code says so.")
+
+
+def batches_are_as_if_alone(planner: Planner, problem: Problem) -> None:
+    """Whether and where a path is found does not depend on what is solved beside it."""
+    starts, _ = problem.landscape.density.sample(3, rng=np.random.default_rng(9))
+    problems = [replace(problem, start=x, constraints=Constraints()) for x in starts]
+    together = planner.solve_many(problems, rngs=np.random.default_rng(0).spawn(3))
+    alone = [
+        planner.solve(one, rng=rng)
+        for one, rng in zip(problems, np.random.default_rng(0).spawn(3), strict=True)
+    ]
+    for one, other in zip(together, alone, strict=True):
+        same = one.found == other.found
+        require(same, "What is solved in a batch must be solved alone, and the other way round.")
+        close = not one.found or abs(one.cost - other.cost) <= 0.05 * abs(other.cost)
+        require(close, f"A batch must cost what its parts do. Got {one.cost} and {other.cost}.")
 
 
 def nothing_is_modified(planner: Planner, problem: Problem) -> None:
@@ -159,9 +200,11 @@ PLANNER_LAWS: tuple[PlannerLaw, ...] = (
     cost_is_that_of_the_path,
     rules_hold_at_every_waypoint,
     fixed_features_do_not_change,
+    categories_switch_once,
     nothing_is_modified,
     queries_are_independent,
     impossible_goals_have_a_status,
     starts_in_the_goal_stay,
     batches_keep_their_order,
+    batches_are_as_if_alone,
 )

@@ -99,8 +99,11 @@ class Settings:
 
     @cached_property
     def rules(self) -> Constraints:
-        """The constraints; no rules when they were left out."""
-        return NO_RULES if self.constraints is None else self.constraints
+        """The constraints, on tables with codes with natural rules unless these were refused."""
+        rules = NO_RULES if self.constraints is None else self.constraints
+        if rules.natural is None and self.density.encoding_.code_sizes:
+            return replace(rules, natural=True)
+        return rules
 
     @cached_property
     def judge(self) -> ClassifierPosterior | None:

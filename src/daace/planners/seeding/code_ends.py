@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from daace._typing import FloatArray
+from daace._typing import BoolArray, FloatArray
 from daace.landscape.code_rules import CodeRules
 from daace.landscape.problem import Problem
 from daace.planners.base import best_slacks
-from daace.planners.seeding.goal_points import GoalPoints, pull_to_edge
+from daace.planners.seeding.goal_points import pull_to_edge
 
 #: Draws whose numbers are tried with each combination of codes: the nearest, some at all
 #: distances, and the nearest that meet the goal with the codes of the start.
@@ -39,14 +39,22 @@ MISSED = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class CodeGoals(GoalPoints):
+class CodeGoals:
     """Goal points with different codes.
 
     Attributes:
+        inside: points that meet the goal, those with the most promising codes first, shape
+            `(points, n)`.
+        nearly: points that miss the goal least.
+        reachable: largest slack of log p among points that meet the posterior threshold, and
+            largest slack of the log posterior among points that meet the log p threshold.
         late: pairs of waypoints, shape `(pairs, 2, n)`: one to walk to with the codes of the start,
             and the end after a switch there.
     """
 
+    inside: FloatArray
+    nearly: FloatArray
+    reachable: tuple[float, float]
     late: FloatArray
 
 
@@ -190,7 +198,7 @@ class _Beam:
         early = early + self._travel(points) * 0.5 * (price[:, :1] + price)
         late = walks.length * 0.5 * (here + walks.price)
         late = late + (length + self._travel(points, walks.points)) * 0.5 * (walks.price + price)
-        inside = np.asarray((slack > 0).all(axis=1)).reshape(price.shape)
+        inside: BoolArray = np.all(slack > 0, axis=1).reshape(price.shape)
         short = np.maximum(-slack, 0.0).sum(axis=1).reshape(price.shape)
         estimates = np.empty(count)
         for k, codes in enumerate(wanted):
