@@ -27,6 +27,7 @@ from daace.explain.asking.solving import Solved, merge_steps, share_out, solve
 from daace.explain.explanation import Explanation
 from daace.landscape.problem import Problem
 from daace.landscape.rows import frame_of_codes, frame_of_rows
+from daace.landscape.switches import Switches
 from daace.notes import Note
 from daace.planners.base import Plan, Planner, Status
 
@@ -159,7 +160,7 @@ def explain_solved(
         along=numbers.assign(profile=names).rename_axis("waypoint"),
         cost=plan.cost,
         relax={} if plan.found else relaxed_thresholds(problem, plan),
-        sd=density.standardizer_.scale[: len(density.features_)].copy(),
+        sd=feature_scales(density),
         units=dict(density.units_),
         provenance=Provenance.of(settings, problem.goal, plan, draws=draws, planner=planner),
         notes=(
@@ -189,6 +190,26 @@ def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArr
     else:
         shares = np.exp([problem.posterior.log_posterior(row)[0] for row in rows])
     return log_sum_exp(joint), shares
+
+
+def feature_scales(density: ConditionalDensity) -> FloatArray:
+    """Return what counts as one standard deviation of each feature, in user units.
+
+    Of a category it is the inverse length of its switches; of an ordered feature with numbers as
+    levels, what one standard deviation of its codes is in these numbers.
+    """
+    scales = density.standardizer_.scale[: len(density.features_)].copy()
+    switches = Switches.of(density)
+    if switches is None:
+        return scales
+    for column, lengths in zip(switches.columns.tolist(), switches.lengths, strict=True):
+        if column < len(scales):
+            levels = density.encoding_.features[column].levels
+            gap = 1.0
+            if all(isinstance(level, int | float) and level == level for level in levels):
+                gap = (max(levels) - min(levels)) / max(len(levels) - 1, 1)
+            scales[column] = float(gap) / float(lengths[0, 1])
+    return scales
 
 
 def frame_of_features(
@@ -228,7 +249,7 @@ def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
         along=frame_of_rows(unknown, ALONG).assign(profile="").rename_axis("waypoint"),
         cost=np.inf,
         relax={},
-        sd=density.standardizer_.scale[: len(density.features_)].copy(),
+        sd=feature_scales(density),
         units=dict(density.units_),
         provenance=Provenance.of(settings, settings.goal(label)),
         notes=(Note.of("invalid_row", reason=reason),),

@@ -25,6 +25,16 @@ Label = str | int | bool
 ALONG = ("log_prob", "plausibility", "percentile", "posterior")
 
 
+def is_number(cell: object) -> bool:
+    """Whether a cell holds a number; a truth value is a level.
+
+    Example:
+        >>> is_number(2.5), is_number(True), is_number("2.5")
+        (True, False, False)
+    """
+    return isinstance(cell, int | float | np.number) and not isinstance(cell, bool | np.bool_)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Answer(ABC):
     """A plan in the user's units; `Explanation` adds words, pictures and pages.
@@ -111,7 +121,8 @@ class Answer(ABC):
             step: 1 is the first step; the whole path when left out.
 
         Returns:
-            feature, from, to, change (user units) and change_sd (standard deviations).
+            feature, from, to, change (user units; missing for a switch between levels) and
+            change_sd (standard deviations; for a switch, its length).
 
         Raises:
             InvalidInput: there is no such step.
@@ -125,24 +136,59 @@ class Answer(ABC):
                     got=repr(step),
                 )
         begin, end = (0, -1) if step is None else (step - 1, step)
-        numbers = [  # categories are the same all along the path
-            pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
-            for kind in self.path.dtypes
+        before, after = self.path.iloc[begin], self.path.iloc[end]
+        sizes = self.moves_between(begin, end)
+        changed = np.flatnonzero(sizes)
+        changed = changed[np.argsort(-np.abs(sizes[changed]), kind="stable")]
+        change = [
+            float(after.iloc[j]) - float(before.iloc[j]) if self.measured[j] else np.nan
+            for j in changed
         ]
-        path = self.path.loc[:, numbers]
-        before, after = (path.iloc[row].to_numpy(dtype=np.float64) for row in (begin, end))
         frame = pd.DataFrame(
             {
-                "feature": list(path.columns),
-                "from": before,
-                "to": after,
-                "change": after - before,
-                "change_sd": (after - before) / self.sd[numbers],
+                "feature": pd.Series(self.path.columns[changed]),
+                "from": [before.iloc[j] for j in changed],
+                "to": [after.iloc[j] for j in changed],
+                "change": np.array(change, dtype=np.float64),
+                "change_sd": sizes[changed],
             }
         )
-        frame = frame[frame["change"].abs() > 0]
-        order = np.argsort(-frame["change_sd"].abs().to_numpy(), kind="stable")
-        return frame.iloc[order].reset_index(drop=True)
+        if all(self.measured):
+            frame = frame.astype({"from": np.float64, "to": np.float64})
+        return frame
+
+    @property
+    def measured(self) -> list[bool]:
+        """Which features are numbers at every waypoint; the others switch between levels."""
+        return [
+            pd.api.types.is_numeric_dtype(self.path[name].dtype)
+            and not pd.api.types.is_bool_dtype(self.path[name].dtype)
+            and (self.status == "invalid_row" or not bool(self.path[name].isna().any()))
+            for name in self.path.columns
+        ]
+
+    def moves_between(self, begin: int, end: int) -> FloatArray:
+        """Return how far each feature moves between two waypoints, in standard deviations.
+
+        A switch between levels counts as long as its category's switches are, without a sign.
+
+        Args:
+            begin: number of the first waypoint.
+            end: number of the second; -1 is the last.
+        """
+        moves = np.empty(len(self.path.columns))
+        for j, (name, number) in enumerate(zip(self.path.columns, self.measured, strict=True)):
+            old, new = self.path[name].iloc[begin], self.path[name].iloc[end]
+            if number:
+                moves[j] = float(new) - float(old)
+            else:
+                same = (pd.isna(old) and pd.isna(new)) or old == new
+                moves[j] = 0.0 if same else 1.0
+        return moves / self.sd
+
+    def moves(self) -> FloatArray:
+        """Return how far each feature is from the start at every waypoint, in sd."""
+        return np.stack([self.moves_between(0, k) for k in range(len(self.path))])
 
     def __repr__(self) -> str:
         return (

@@ -14,7 +14,7 @@ from daace.density.bayes import log_sum_exp
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.profiles import find_profiles
 from daace.explain.answers.terrain import log_odds, terrain
-from daace.landscape.path import gauss_rule, points_along, segment_lengths, segment_vectors
+from daace.landscape.path import gauss_rule, points_along, segment_vectors
 
 #: Points on each segment of a curve.
 POINTS = 40
@@ -49,7 +49,7 @@ def feature_values(e: Answer) -> pd.DataFrame:
             "feature": np.repeat(names, waypoints),
             "waypoint": np.tile(np.arange(waypoints), len(names)),
             "value": values.T.ravel(),
-            "change_sd": ((values - values[0]) / e.sd).T.ravel(),
+            "change_sd": e.moves().T.ravel(),
         }
     )
 
@@ -67,8 +67,8 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
         density has none).
     """
     corners = np.arange(len(e.path), dtype=np.float64)
-    scaled = e.path.to_numpy() / e.sd
-    lengths = np.concatenate([[0.0], segment_lengths(segment_vectors(scaled)).cumsum()])
+    steps = [e.moves_between(k, k + 1) for k in range(e.step_count)]
+    lengths = np.concatenate([[0.0], np.linalg.norm(steps, axis=1).cumsum() if steps else []])
     columns = ["log_prob", "plausibility", "posterior", "profile"]
     at_waypoints = e.along[columns].reset_index(drop=True)
     frame = pd.concat(
@@ -128,7 +128,9 @@ def contributions(e: Answer) -> pd.DataFrame:
     points = points_along(path, rule)
     slopes = _log_odds_slopes(e, e.density, points.reshape(-1, path.shape[1]))
     along = np.einsum("sqn,q->sn", slopes.reshape(points.shape), rule.weights)
-    total = pd.Series((along * segment_vectors(path)).sum(axis=0), index=list(e.path.columns))
+    names = list(e.path.columns)
+    gained = (along * segment_vectors(path)).sum(axis=0)[: len(names)]
+    total = pd.Series(gained, index=names)
     changes["contribution"] = total[changes["feature"]].to_numpy()
     order = np.argsort(-changes["contribution"].abs().to_numpy(), kind="stable")
     return changes.iloc[order].reset_index(drop=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -38,6 +38,11 @@ READABLE = (1, SCHEMA_VERSION)
 OVERFLOWING = 1.5
 
 
+#: Dtypes of waypoints that are plain numbers, and others that a record may name.
+PLAIN_DTYPES = ("float64", "int64")
+LEVEL_DTYPES = ("float64", "int64", "bool", "boolean", "Int64", "Float64", "str", "category")
+
+
 def to_record(e: Answer) -> dict[str, Any]:
     """Return all of an answer but its model, ready for JSON."""
     record = {
@@ -50,7 +55,7 @@ def to_record(e: Answer) -> dict[str, Any]:
         "features": list(e.path.columns),
         "units": e.units,
         "sd": e.sd,
-        "path": e.path.to_numpy(dtype=np.float64),
+        **_path_record(e.path),
         "along": {
             **{name: e.along[name].to_numpy() for name in ALONG},
             "profile": e.along["profile"].tolist(),
@@ -63,6 +68,17 @@ def to_record(e: Answer) -> dict[str, Any]:
     if e.alternatives:
         record["alternatives"] = [to_record(other) for other in e.alternatives]
     return record
+
+
+def _path_record(path: pd.DataFrame) -> dict[str, Any]:
+    """Return the waypoints: numbers, or with levels or gaps the cells and the dtype of columns."""
+    kinds = [str(kind) for kind in path.dtypes]
+    if all(kind in PLAIN_DTYPES for kind in kinds):
+        return {"path": path.to_numpy(dtype=np.float64)}
+    rows = [
+        [None if pd.isna(cell) else cell for cell in row] for row in path.to_numpy(dtype=object)
+    ]
+    return {"path": rows, "dtypes": kinds}
 
 
 def parse_record(text: str) -> dict[str, Any]:
@@ -120,7 +136,8 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
     features = read_texts(record["features"])
     status = Status(record["status"])
     valid = status is not Status.INVALID_ROW  # such a row may have gaps
-    path = read_numbers(record["path"], finite=valid)
+    mixed = _read_mixed(record, features) if "dtypes" in record else None
+    path = read_numbers(record["path"], finite=valid) if mixed is None else np.zeros(mixed.shape)
     sd = read_numbers(record["sd"])
     if path.ndim != 2 or not path.size or path.shape[1] != len(features):
         raise ValueError("the path does not fit the features")
@@ -146,7 +163,7 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
     if not (np.isfinite(cost) or overflown if status else cost == np.inf):
         raise ValueError(f"the cost is {cost}, and the status '{status}'")
     whole = [features.index(name) for name in rules.integer]
-    frame = frame_of_rows(path, tuple(features), whole=whole)
+    frame = frame_of_rows(path, tuple(features), whole=whole) if mixed is None else mixed
     unsure = not valid or provenance.classifier is not None
     along = _along(record["along"], len(path), valid=valid, unsure=unsure)
     profiles = {name: read_text(words) for name, words in record["profiles"].items()}
@@ -167,6 +184,28 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
         "alternatives": (),
         "notes": _notes(record["notes"]),
     }
+
+
+def _read_mixed(record: Mapping[str, Any], features: Sequence[str]) -> pd.DataFrame:
+    """Return waypoints that have levels or gaps.
+
+    Raises:
+        ValueError: a cell is neither a number nor text nor a truth value, or does not fit.
+    """
+    rows, kinds = record["path"], read_texts(record["dtypes"])
+    if not (isinstance(rows, list) and rows and len(kinds) == len(features)):
+        raise ValueError("the path does not fit the features")
+    if any(not isinstance(row, list) or len(row) != len(features) for row in rows):
+        raise ValueError("the path does not fit the features")
+    columns = {}
+    for j, (name, kind) in enumerate(zip(features, kinds, strict=True)):
+        cells = [row[j] for row in rows]
+        if not all(cell is None or isinstance(cell, str | int | float) for cell in cells):
+            raise ValueError(f"'{name}' holds neither numbers nor text")
+        known = kind if kind in LEVEL_DTYPES else "object"
+        column = pd.Series(cells, dtype=object)
+        columns[name] = column if known == "object" else column.astype(known)  # type: ignore[call-overload]
+    return pd.DataFrame(columns)
 
 
 def _notes(records: object) -> tuple[Note, ...]:

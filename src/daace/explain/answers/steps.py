@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pandas as pd
 
 from daace._formats import format_sd, percent, percent_of_cases, shorten
@@ -43,12 +46,13 @@ def _actions(e: Answer, changes: pd.DataFrame, features: int) -> str:
         return "nothing changes."
     shown = changes.head(features)
     parts = []
-    for verb, sign in (("raise", 1), ("lower", -1)):
-        some = shown[sign * shown["change_sd"] > 0]
-        listed = [
-            _one(e, name, before, after, size)
-            for name, before, after, _, size in some.itertuples(index=False)
-        ]
+    switched = shown["change"].isna()
+    for verb, some in (
+        ("switch", shown[switched]),
+        ("raise", shown[~switched & (shown["change_sd"] > 0)]),
+        ("lower", shown[~switched & (shown["change_sd"] < 0)]),
+    ):
+        listed = [_one(e, *row) for row in some.itertuples(index=False)]
         if listed:
             parts.append((float(some["change_sd"].abs().max()), f"{verb} {_join(listed)}"))
     sentence = "; ".join(text for _, text in sorted(parts, reverse=True))
@@ -56,9 +60,10 @@ def _actions(e: Answer, changes: pd.DataFrame, features: int) -> str:
     return f"{sentence}; {rest}." if rest else f"{sentence}."
 
 
-def _one(e: Answer, name: str, before: float, after: float, size: float) -> str:
+def _one(e: Answer, name: str, before: Any, after: Any, change: float, size: float) -> str:
     old, new = format_change(e, name, before, after)
-    return f"{shorten(name)} from {old} to {new} ({format_sd(size)})"
+    words = f"{shorten(name)} from {old} to {new}"
+    return words if math.isnan(change) else f"{words} ({format_sd(size)})"
 
 
 def _join(parts: list[str]) -> str:

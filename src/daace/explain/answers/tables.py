@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from daace._formats import shorten
-from daace._typing import FloatArray
-from daace.explain.answers.answer import Answer
+from daace._typing import BoolArray, FloatArray
+from daace.explain.answers.answer import Answer, is_number
 from daace.explain.answers.words import format_change, smaller_changes
 
 #: What a table says of an answer, besides its features.
@@ -39,8 +39,8 @@ def to_outcome(e: Answer, *, detail: bool = True) -> dict[str, Any]:
         "posterior": e.posterior,
         "steps": e.step_count,
         "notes": [note.to_record() for note in e.notes],
-        "start": e.path.iloc[0].to_numpy(),
-        "end": e.path.iloc[-1].to_numpy() if e.found else None,
+        "start": _cells(e.path.iloc[0]),
+        "end": _cells(e.path.iloc[-1]) if e.found else None,
     }
     if detail:
         changes = e.changes()
@@ -106,27 +106,21 @@ class Layout:
             others: the columns that are passed through.
             detail: also the changes in words, and the start and change of each feature.
         """
-        count = len(outcomes)
         columns: dict[str, Any] = {}
         for column in OUTCOME:
             if column == "notes" and detail:
                 words = [outcome["changes"] for outcome in outcomes]
                 columns[self.name("changes")] = self._column("changes", words)
             columns[self.name(column)] = self._column(column, [o[column] for o in outcomes])
-        gaps = [np.nan] * len(self.features)
-        ends = _matrix([gaps if o["end"] is None else o["end"] for o in outcomes], self.features)
-        if detail:
-            starts = _matrix([o["start"] for o in outcomes], self.features)
-            moved = np.zeros((count, len(self.features)), dtype=bool)
-            for row, outcome in enumerate(outcomes):
-                moved[row, outcome["moved"]] = True
-            changes = np.where(moved, ends - starts, np.nan)
         for j, feature in enumerate(self.features):
+            ends = _values([None if o["end"] is None else o["end"][j] for o in outcomes])
             if detail:
-                columns[self.name(f"{feature}_start")] = starts[:, j]
-            columns[feature] = ends[:, j]
+                starts = _values([o["start"][j] for o in outcomes])
+                columns[self.name(f"{feature}_start")] = starts
+            columns[feature] = ends
             if detail:
-                columns[self.name(f"{feature}_change")] = changes[:, j]
+                moved = np.array([j in outcome["moved"] for outcome in outcomes], dtype=bool)
+                columns[self.name(f"{feature}_change")] = _differences(starts, ends, moved)
         return pd.concat([others.set_axis(index), pd.DataFrame(columns, index=index)], axis=1)
 
     def long(
@@ -153,10 +147,13 @@ class Layout:
         for outcome, some in zip(outcomes, moves, strict=True):
             for j in some:
                 named.append(None if j is None else self.features[j])
-                before.append(np.nan if j is None else float(outcome["start"][j]))
-                after.append(np.nan if j is None else float(outcome["end"][j]))
+                before.append(None if j is None else outcome["start"][j])
+                after.append(None if j is None else outcome["end"][j])
                 unit.append(np.nan if j is None else float(sd[j]))
-        change = np.array(after) - np.array(before)
+        old, new = _values(before), _values(after)
+        pairs = [_difference(x, y) for x, y in zip(before, after, strict=True)]
+        change = np.array(pairs, dtype=np.float64)
+        switched = np.isnan(change) & np.array([name is not None for name in named], dtype=bool)
         columns = {
             **{
                 self.name(column): self._column(
@@ -165,10 +162,11 @@ class Layout:
                 for column in ("status", "target", "cost", "posterior", "notes")
             },
             self.name("feature"): pd.Series(named, dtype=object).to_numpy(),
-            self.name("from"): np.array(before, dtype=np.float64),
-            self.name("to"): np.array(after, dtype=np.float64),
+            self.name("from"): old,
+            self.name("to"): new,
             self.name("change"): change,
-            self.name("change_sd"): change / np.array(unit, dtype=np.float64),
+            self.name("change_sd"): np.where(switched, 1.0, change)
+            / np.array(unit, dtype=np.float64),
         }
         here = index[rows]
         front = others.iloc[rows].set_axis(here)
@@ -194,7 +192,25 @@ class Layout:
         return pd.Series(values, dtype=object).to_numpy()
 
 
-def _matrix(rows: list[Any], features: list[str]) -> FloatArray:
-    """Return rows of numbers, of which some may have come through JSON, as an array."""
-    flat = [np.array(row, dtype=np.float64) for row in rows]
-    return np.reshape(flat, (len(rows), len(features))).astype(np.float64)
+def _cells(row: pd.Series) -> list[Any]:
+    """Return the cells of a row, None where one is missing, as JSON can hold them."""
+    return [None if pd.isna(cell) else cell for cell in row.tolist()]
+
+
+def _values(cells: list[Any]) -> Any:
+    """Return a column of cells, some of which may have come through JSON: numbers, or objects."""
+    if all(cell is None or is_number(cell) for cell in cells):
+        return np.array([np.nan if cell is None else float(cell) for cell in cells], np.float64)
+    return pd.Series(cells, dtype=object).to_numpy()
+
+
+def _differences(starts: Any, ends: Any, moved: BoolArray) -> FloatArray:
+    """Return the changes of a column; missing where nothing moved or levels were switched."""
+    changes = [_difference(x, y) for x, y in zip(starts, ends, strict=True)]
+    return np.where(moved, np.array(changes, dtype=np.float64), np.nan)
+
+
+def _difference(before: Any, after: Any) -> float:
+    if not (is_number(before) and is_number(after)):
+        return np.nan
+    return float(after) - float(before)

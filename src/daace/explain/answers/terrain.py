@@ -150,7 +150,9 @@ def complete(
 def _choose(e: Answer, features: tuple[str, str] | None) -> tuple[str, ...]:
     names = list(e.path.columns)
     if features is None:
-        most_changed = [*e.changes()["feature"], *names]
+        numbers = [name for name, number in zip(names, e.measured, strict=True) if number]
+        moving = [name for name in e.changes()["feature"] if name in numbers]
+        most_changed = [*moving, *numbers]
         return tuple(dict.fromkeys(most_changed))[:2]
     unknown = [name for name in features if name not in names]
     if unknown or len(features) != 2 or len(set(features)) != 2:

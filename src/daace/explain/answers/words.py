@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from daace._formats import exact, format_number, format_sd, percent, percent_of_cases, shorten
 from daace._wording import quote
-from daace.explain.answers.answer import Answer
+from daace.explain.answers.answer import Answer, is_number
 from daace.explain.answers.profiles import describe_passage
 
 #: Changes that are named in each step; the others are counted.
@@ -108,8 +110,10 @@ def step_table(e: Answer, changes: pd.DataFrame, features: int) -> list[str]:
     before, after = zip(*[format_change(e, *row) for row in rows], strict=True)
     lines = [
         f"  {name:<{_width(names)}}  {old:>{_width(before)}} -> {new:<{_width(after)}}"
-        f"  ({format_sd(size)})"
-        for name, old, new, size in zip(names, before, after, shown["change_sd"], strict=True)
+        f"  ({format_size(change, size)})"
+        for name, old, new, change, size in zip(
+            names, before, after, shown["change"], shown["change_sd"], strict=True
+        )
     ]
     rest = smaller_changes(changes, features)
     return [*lines, f"  {rest}"] if rest else lines
@@ -124,12 +128,14 @@ def smaller_changes(changes: pd.DataFrame, features: int) -> str:
     return f"and {rest} smaller change{'s' * (rest > 1)}, up to {format_sd(largest).lstrip('+')}"
 
 
-def format_change(e: Answer, feature: str, before: float, after: float) -> tuple[str, str]:
+def format_change(e: Answer, feature: str, before: Any, after: Any) -> tuple[str, str]:
     """Return both values with their unit, with digits enough to tell them apart.
 
     Values are given to about a hundredth of the feature's standard deviation, and finer where
     the change is smaller than that.
     """
+    if not all(is_number(value) and value == value for value in (before, after)):
+        return format_level(before), format_level(after)
     sd = float(e.sd[list(e.path.columns).index(feature)])
     step = abs(after - before)
     grain = min(sd, 30 * step) if step > 0 else sd
@@ -137,6 +143,23 @@ def format_change(e: Answer, feature: str, before: float, after: float) -> tuple
     size = max(abs(before), abs(after))
     old, new = (f"{format_number(value, grain, size)} {unit}".rstrip() for value in (before, after))
     return old, new
+
+
+def format_level(value: Any) -> str:
+    """Return a level of a category, or a number that may be missing, as text.
+
+    Example:
+        >>> format_level("rent"), format_level(None), format_level(2.0)
+        ('rent', 'missing', '2')
+    """
+    if pd.isna(value):
+        return "missing"
+    return f"{float(value):,.6g}" if is_number(value) else shorten(str(value))
+
+
+def format_size(change: float, size: float) -> str:
+    """Return the size of a change: in standard deviations, or that it is a switch."""
+    return "switch" if np.isnan(change) else format_sd(size)
 
 
 def _width(texts: Sequence[str]) -> int:

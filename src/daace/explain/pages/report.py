@@ -7,12 +7,19 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from daace._formats import format_sd, percent, percent_of_cases
+from daace._formats import percent, percent_of_cases
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.curves import profiles_along
 from daace.explain.answers.profiles import describe_passage
 from daace.explain.answers.steps import write_steps
-from daace.explain.answers.words import NAMED, advice, format_change, headline, step_name
+from daace.explain.answers.words import (
+    NAMED,
+    advice,
+    format_change,
+    format_size,
+    headline,
+    step_name,
+)
 from daace.explain.pages.page import PAGE, STYLE, cards, picture, table
 from daace.landscape.constraints import Constraints
 
@@ -93,9 +100,9 @@ def _changes(e: Answer) -> str:
 
 def _table(e: Answer, changes: pd.DataFrame) -> str:
     rows = []
-    for name, before, after, _, size in changes.itertuples(index=False):
+    for name, before, after, change, size in changes.itertuples(index=False):
         old, new = format_change(e, name, before, after)
-        rows.append((name, old, new, format_sd(size)))
+        rows.append((name, old, new, format_size(change, size)))
     return table(("feature", "from", "to", "change"), rows)
 
 

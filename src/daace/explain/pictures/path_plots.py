@@ -85,8 +85,8 @@ def draw_steps(figure: Figure | SubFigure, e: Answer) -> None:
     shown = list(changes["feature"].head(MOST_FEATURES))
     names = list(e.path.columns)
     columns = [names.index(name) for name in shown]
-    values = e.path.to_numpy()[:, columns]
-    moves = (values - values[0]) / e.sd[columns]
+    values = e.path.iloc[:, columns].to_numpy()
+    moves = e.moves()[:, columns]
     rows = np.arange(len(shown))
     colors = colormaps["Blues"](np.linspace(0.35, 0.85, max(1, e.step_count - 1)))
     axes.axvline(0, color=QUIET, linewidth=1)

@@ -107,7 +107,10 @@ class Audit:
             "already_there": [e.status == "already_there" for e in self.answers],
             "found": [e.found for e in self.answers],
             "cost": [e.cost for e in self.answers],
-            "length": [way_length(e.path.to_numpy() / e.sd) for e in self.answers],
+            "length": [
+                float(np.linalg.norm(np.diff(e.moves(), axis=0), axis=1).sum())
+                for e in self.answers
+            ],
             "changes": [len(e.changes()) for e in self.answers],
             "steps": [e.step_count for e in self.answers],
             "invalid": [e.status == "invalid_row" for e in self.answers],
@@ -117,10 +120,7 @@ class Audit:
     def changes(self) -> pd.DataFrame:
         """Return the mean change of every feature (standard deviations) by group."""
         moved = [i for i, e in enumerate(self.answers) if e.status == "found"]
-        ends = [
-            (e.path.iloc[-1].to_numpy() - e.path.iloc[0].to_numpy()) / e.sd
-            for e in (self.answers[i] for i in moved)
-        ]
+        ends = [e.moves_between(0, -1) for e in (self.answers[i] for i in moved)]
         features = list(self.answers.features)
         frame = pd.DataFrame(np.reshape(ends, (len(moved), len(features))), columns=features)
         groups = self.groups.iloc[moved].reset_index(drop=True)
