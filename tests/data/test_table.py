@@ -408,7 +408,7 @@ def test_another_frame_is_read_as_the_table_was() -> None:
 
 def test_densities_refuse_codes_in_one_sentence() -> None:
     table = Table.from_frame(_mixed()[["savings", "kids", "class"]], target="class")
-    for density in DENSITIES[::2]:
+    for density in (density for density in DENSITIES if not density.takes_codes):
         with pytest.raises(InvalidInput) as caught:
             density.fit(table)
         assert str(caught.value) == (

@@ -95,3 +95,24 @@ def test_parents_are_acyclic_and_worth_their_parameters():
     parents = choose_parents(count_pairs, (2, 2, 2), 2_000)
     assert sorted(parents[:2].tolist()) in ([-1, 0], [-1, 1])
     assert parents[2] == -1
+
+
+def test_rounding_does_not_choose_the_direction_of_an_arc():
+    rng = np.random.default_rng(2)
+    counts = rng.integers(20, 200, size=(2, 2)).astype(float)[:, :, None]
+    counts[0, 0] *= 9
+
+    def graph(noise):
+        def count_pairs(j, k):
+            return counts * (1 + noise)
+
+        return choose_parents(count_pairs, (2, 2), int(counts.sum())).tolist()
+
+    shifts = [1e-14 * rng.normal(size=counts.shape) for _ in range(20)]
+    assert {tuple(graph(shift)) for shift in shifts} == {tuple(graph(0.0))}
+    assert max(graph(0.0)) >= 0
+
+
+def test_expected_counts_that_vanish_are_no_obstacle():
+    counts = np.array([[[50.0], [1e-310]], [[1e-310], [50.0]]])
+    assert sorted(choose_parents(lambda j, k: counts, (2, 2), 100).tolist())[1] >= 0

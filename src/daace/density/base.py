@@ -55,9 +55,8 @@ class ConditionalDensity(Parameterized, ABC):
         takes_codes: whether it can be fitted on tables with categories, ordered features or atoms.
         classes_: class labels, in the order of the columns of `log_joint`.
         features_: feature names, in the order of the columns of `X`.
-        encoding_: what the columns of `X` are: numbers, codes of ordered features and categories,
-            and codes of atoms. `X` has `encoding_.width` columns.
-        line_weights_: h by feature index, for numbers with atoms; see `log_measure`.
+        encoding_: what the `encoding_.width` columns of `X` are: numbers or codes.
+        line_weights_: h by index of the feature, see `log_measure`.
         target_: name of the class column.
         units_: unit by feature name, where known.
         whole_: features that hold only integers, with few distinct values.
@@ -242,8 +241,8 @@ class ConditionalDensity(Parameterized, ABC):
             return in_two_passes(
                 self.log_joint_along, self.log_joint_and_pullback, paths, nodes, looks
             )
-        held = self.encoding_.code_sizes
-        return in_one_pass(self.log_joint_and_pullback, paths, nodes, looks, held)
+        evaluate, held = self.log_joint_and_pullback, self.encoding_.code_sizes
+        return in_one_pass(evaluate, paths, nodes, looks, held)
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""
@@ -259,8 +258,7 @@ class ConditionalDensity(Parameterized, ABC):
         `log_joint` is with respect to a measure in which the line of such a number has the weight
         e^h beside the mass 1 of each atom; with `log_measure(X)` added, it is the plain one.
         """
-        rows = self._check_rows(X)
-        total = np.zeros(len(rows))
+        total = np.zeros(len(rows := self._check_rows(X)))
         for j, weight in self.line_weights_.items():
             total += weight * (rows[:, self.encoding_.atom_columns[j]] == 0)
         return total
@@ -371,6 +369,8 @@ class ConditionalDensity(Parameterized, ABC):
             raise NotFitted(
                 f"This {type(self).__name__} has no '{name}' yet: call fit(table) first."
             )
+        if name == "encoding_" and "features_" in self.__dict__:  # names by hand: plain numbers
+            return Encoding.of_numbers(self.features_)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -384,8 +384,8 @@ class ConditionalDensity(Parameterized, ABC):
         if not self.takes_codes:
             check_numbers(table)
         check_class_sizes(table, self.fewest_rows)
-        codes = tuple(table.encoding.code_sizes)
-        standardizer = Standardizer.fit(table.X, features=table.encoding.column_names, codes=codes)
+        names, codes = table.encoding.column_names, tuple(table.encoding.code_sizes)
+        standardizer = Standardizer.fit(table.X, features=names, codes=codes)
         self.classes_ = table.classes
         self.features_ = table.features
         self.encoding_ = table.encoding

@@ -46,6 +46,6 @@ def check_features(rows: FloatArray, density: ConditionalDensity) -> None:
     if rows.shape[1] != n:
         raise InvalidInput(
             argument="rows",
-            expected=f"have the {n} columns of the density",
+            expected=f"have the {n} features of the density",
             got=f"shape {rows.shape}",
         )

@@ -14,6 +14,13 @@ from daace.density.privacy import FEWEST_ROWS
 #: its tables given a parent's code.
 PRIOR_ROWS = 5.0
 
+#: Gains closer than this (relative to the largest) are ties, broken by the order of the codes:
+#: both directions of an arc often gain the same, and rounding must not decide.
+TIE = 1e-9
+
+#: Expected counts below this are none: they would underflow.
+TINY = 1e-100
+
 
 def fit_tables(counts: Sequence[FloatArray], owner: IntArray) -> list[FloatArray]:
     """Return log-probabilities of codes, smoothed towards those of the profile and the class.
@@ -66,12 +73,14 @@ def choose_parents(
             gains[k, j] = _gain(pairs, rows)
             gains[j, k] = _gain(pairs.transpose(1, 0, 2), rows)
     parents = np.full(m, -1, dtype=np.intp)
-    for place in np.argsort(-gains, axis=None, kind="stable").tolist():
-        k, j = divmod(place, m)
-        if gains[k, j] <= 0:
-            break
-        if parents[j] < 0 and j not in _ancestors(k, parents):
+    tie = TIE * max(1.0, float(gains.max(initial=0.0)))
+    while m and (best := float(gains.max())) > tie:
+        k, j = divmod(int(np.argmax(gains >= best - tie)), m)  # the first among equals
+        if j in _ancestors(k, parents):
+            gains[k, j] = -np.inf
+        else:
             parents[j] = k
+            gains[:, j] = -np.inf
     return parents
 
 
@@ -82,9 +91,9 @@ def _gain(pairs: FloatArray, rows: int) -> float:
     shares = alone / np.maximum(alone.sum(axis=1, keepdims=True), 1e-300)
     expected = above * shares
     enough = above >= FEWEST_ROWS
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(pairs > 0, pairs * np.log(pairs / expected), 0.0)
-    gained = float((logs * enough).sum())
+    counted = enough & (pairs > TINY)
+    ratios = np.where(counted, pairs, 1.0) / np.where(counted, expected, 1.0)
+    gained = float((np.where(counted, pairs, 0.0) * np.log(ratios)).sum())
     free = float(enough.sum()) * (int(pairs.shape[1]) - 1)
     return gained - 0.5 * math.log(rows) * float(free)
 

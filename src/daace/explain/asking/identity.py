@@ -74,6 +74,8 @@ def identify_density(density: ConditionalDensity) -> str:
         "whole": density.whole_,
         "nonnegative": density.nonnegative_,
     }
+    if density.encoding_.code_sizes:
+        about["encoding"] = density.encoding_.to_json()
     scaling, draws = density.standardizer_, density.draws_
     arrays = {
         "standardizer.mean": scaling.mean,
