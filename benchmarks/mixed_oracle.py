@@ -177,7 +177,7 @@ def march(price: np.ndarray, first: np.ndarray, spacing: float) -> np.ndarray:
         T = new
 
 
-def compare(number: int, cells: tuple[int, int] = (80, 160)) -> dict[str, object]:
+def compare(number: int, cells: tuple[int, int] = (120, 240)) -> dict[str, object]:
     """Return what one problem costs, by the planner and by the oracle."""
     problem = make_problem(number)
     coarse, fine = (LayeredGrid(problem, count).cheapest() for count in cells)
