@@ -77,7 +77,10 @@ def terrain(e: Answer, *, features: tuple[str, str] | None = None, size: int = 8
     model_axes = [_axis(route[:, column], size) for column in columns]
     mesh = np.meshgrid(*model_axes)
     grid = np.column_stack([part.ravel() for part in mesh])
-    log_joint = density.log_joint(complete(grid, columns, route, density.pool(e.target).X))
+    ground = complete(grid, columns, route, density.pool(e.target).X)
+    codes = list(density.encoding_.code_sizes)
+    ground[:, codes] = path[-1, codes]  # seen as it is where the path ends
+    log_joint = density.log_joint(ground)
     log_prob = log_sum_exp(log_joint).reshape(mesh[0].shape)
     share = log_posterior(log_joint)[:, density.class_index(e.target)].reshape(mesh[0].shape)
     centre, spread = e.plausible_scale()

@@ -99,7 +99,12 @@ class ClassifierPosterior:
             names is None and hasattr(owner, "n_features_in_")
         )
         self._names = tuple(density.features_ if names is None else names)
-        self._place = match_columns(self._names, density.features_)
+        encoding = density.encoding_
+        self._coded = bool(encoding.code_sizes)
+        shown = [*density.features_, *(d.name for d in encoding.derived)] if self._coded else None
+        self._place = match_columns(self._names, density.features_ if shown is None else shown)
+        self._moving = np.ones(encoding.width)
+        self._moving[list(encoding.code_sizes)] = 0.0  # codes have no slopes
         self._whole = np.flatnonzero([name in whole for name in density.features_])
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._try()
@@ -148,7 +153,7 @@ class ClassifierPosterior:
             slopes = self._gradients(X)[:, index] / np.maximum(shares[:, [index]], SMALLEST)
         else:
             rows, n = X.shape
-            ways = STEP * np.concatenate([np.zeros((1, n)), np.eye(n), -np.eye(n)])
+            ways = STEP * np.concatenate([np.zeros((1, n)), np.eye(n), -np.eye(n)]) * self._moving
             around = self._density.standardizer_.inverse((X[:, None] + ways).reshape(-1, n))
             around[:: 2 * n + 1] = here
             shares = self._shares(around)
@@ -164,7 +169,7 @@ class ClassifierPosterior:
     @property
     def rows_per_gradient(self) -> int:
         """Rows that `log_posterior_and_gradient` asks about for each of its own."""
-        return 1 if self._slope is not None else 2 * len(self._density.features_) + 1
+        return 1 if self._slope is not None else 2 * len(self._moving) + 1
 
     @cached_property
     def smooth(self) -> bool:
@@ -235,6 +240,10 @@ class ClassifierPosterior:
 
     def _table(self, rows: FloatArray) -> pd.DataFrame | FloatArray:
         """Return rows in user units as the classifier takes them."""
+        if self._coded:
+            frame = self._density.encoding_.decode(rows)
+            names = [*self._density.features_, *(d.name for d in self._density.encoding_.derived)]
+            return frame[[names[j] for j in self._place]].set_axis(list(self._names), axis=1)
         values = rows[:, self._place]
         if self._plain:
             return values
@@ -246,8 +255,8 @@ class ClassifierPosterior:
         """Draws at which the classifier is tried, and a direction for each."""
         rng = np.random.default_rng(DRAWS_SEED)
         X, _ = self._density.sample(TRIED, rng=rng)
-        way = rng.normal(size=X.shape)
-        way /= np.linalg.norm(way, axis=1, keepdims=True)
+        way = rng.normal(size=X.shape) * self._moving
+        way /= np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-300)
         return X, way
 
     @cached_property

@@ -233,7 +233,10 @@ def model_rows(
             f"'{name}' must have every feature. It leaves out {quote(lost)}: pass the frame, "
             "or make the table with Table.from_frame(..., features=explainer.density.features_)."
         )
-    X = density.to_model(pd.DataFrame(table.X, columns=list(table.features)))
+    coded = bool(density.encoding_.code_sizes)
+    X = density.to_model(
+        table.to_frame() if coded else pd.DataFrame(table.X, columns=list(table.features))
+    )
     place = {str(label): k for k, label in enumerate(density.classes_.tolist())}
     unknown = sorted({str(label) for label in table.y.tolist()} - set(place))
     if unknown:

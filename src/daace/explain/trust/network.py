@@ -107,7 +107,7 @@ def read_network(
     check_integer("most", most, at_least=1)
     arcs = signed_arcs(density)
     if features is None:
-        shown = strongest(density.features_, arcs, most)
+        shown = strongest(_numbers(density), arcs, most)
     else:
         unknown = [name for name in features if name not in density.features_]
         if unknown:
@@ -115,7 +115,7 @@ def read_network(
         shown = tuple(name for name in density.features_ if name in set(features))
     kept = arcs[arcs["parent"].isin(shown) & arcs["child"].isin(shown)].reset_index(drop=True)
     children = density.structure_.class_arcs
-    of_class = {name for name, arc in zip(density.features_, children, strict=True) if arc}
+    of_class = {name for name, arc in zip(_numbers(density), children, strict=True) if arc}
     return Network(
         kept,
         shown,
@@ -126,10 +126,15 @@ def read_network(
     )
 
 
+def _numbers(density: LinearGaussianNetwork) -> list[str]:
+    """Return the names of the features between which arcs have coefficients."""
+    return [density.features_[j] for j in density.encoding_.number_columns]
+
+
 def signed_arcs(density: LinearGaussianNetwork) -> pd.DataFrame:
     """Return parent, child, coefficients and sign of each arc between features."""
     shares = np.exp(density.components_.gaussians.log_weights)
-    names, rows = density.features_, []
+    names, rows = _numbers(density), []
     for i, j in np.argwhere(density.structure_.arcs):
         each = density.coefficients_[:, j, i]
         signs = set(np.sign(each).astype(int).tolist())

@@ -80,7 +80,7 @@ def measure_stability(
     settings = query.settings
     density = settings.density
     training = None if table is None else as_table(density, table, name="table")
-    end = e.path.iloc[[-1]].to_numpy(dtype=np.float64)
+    end = density.user_values(e.path.iloc[[-1]])
     rows = []
     for seed in range(settings.seed + 1, settings.seed + 1 + seeds):
         again = solve_row(replace(query, settings=replace(settings, seed=seed), first=0))
@@ -148,5 +148,7 @@ def _compare(e: Answer, again: Solved) -> tuple[bool, float, float]:
     plan = merge_steps(again.problem, again.plan)
     if not plan.found:
         return False, plan.cost, np.nan
-    away = (again.problem.to_user(plan.waypoints)[-1] - e.path.iloc[-1].to_numpy()) / e.sd
-    return True, plan.cost, float(np.linalg.norm(away))
+    density = again.problem.landscape.density
+    rows = again.problem.to_user(plan.waypoints[-1:])
+    away = rows[0] - density.user_values(e.path.iloc[[-1]])[0]
+    return True, plan.cost, float(np.linalg.norm(away / density.standardizer_.scale))
