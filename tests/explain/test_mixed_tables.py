@@ -1,4 +1,4 @@
-"""Rows of mixed tables: until planners switch codes, an answer changes numbers only."""
+"""Rows of mixed tables."""
 
 import numpy as np
 import pandas as pd
@@ -27,13 +27,13 @@ def explainer():
     return Explainer(LinearGaussianNetwork().fit(table), plausibility=-1.0)
 
 
-def test_only_numbers_that_are_elsewhere_change(explainer):
+def test_an_answer_meets_the_goal_in_the_users_values(explainer):
     row = {"savings": 0.0, "housing": "rent", "income": -1.5}
     e = explainer.explain(row, target="yes")
     assert e.found
-    assert e.path["housing"].tolist() == ["rent"] * len(e.path)
-    assert e.path["savings"].tolist() == [0.0] * len(e.path)
-    assert e.changes()["feature"].tolist() == ["income"]
+    assert set(e.path["housing"]) <= {"rent", "own"}
+    assert (e.path["savings"] >= 0).all()
+    assert "income" in e.changes()["feature"].tolist()
     last = explainer.density.to_model(e.path.iloc[[-1]])
     assert explainer.density.predict_proba(last)[0, 1] >= 0.5
     assert "income" in str(e)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -25,14 +26,14 @@ from daace.density.draws import (
     HeldOut,
     Pool,
 )
-from daace.density.parameters import Parameterized
+from daace.density.parameters import change_params, read_params
 from daace.density.privacy import check_class_sizes
 from daace.density.rows import check_model_rows, encode_rows, frame_of_rows
 from daace.density.segments import ToEnd, along_segments, in_one_pass, in_two_passes
 from daace.exceptions import InvalidInput, NotFitted
 
 
-class ConditionalDensity(Parameterized, ABC):
+class ConditionalDensity(ABC):
     """A density p(x, y) over features x (model space) and a class y.
 
     To write your own density, subclass this one:
@@ -362,6 +363,34 @@ class ConditionalDensity(Parameterized, ABC):
         if not self.encoding_.code_sizes:
             return pd.DataFrame(rows, columns=list(self.features_))
         return self.encoding_.decode(rows)
+
+    # As scikit-learn has it -------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments of the constructor, by name.
+
+        Args:
+            deep: for scikit-learn; no argument of a density has arguments of its own.
+        """
+        return read_params(self)
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor, by name; what was learned stays until the next fit.
+
+        Example:
+            >>> from daace import KernelDensity
+            >>> KernelDensity().set_params(bandwidth=0.5)
+            KernelDensity(bandwidth=0.5, max_rows_per_class=10000)
+        """
+        return change_params(self, params)
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted density with the same arguments: `sklearn.base.clone`."""
+        return type(self)(**deepcopy(self.get_params()))
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({settings})"
 
     def __getattr__(self, name: str) -> Any:
         learned = name.endswith("_") and not name.startswith("_")

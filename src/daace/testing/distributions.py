@@ -60,7 +60,7 @@ def follow_one_distribution(one: FloatArray, other: FloatArray) -> bool:
 
     Example:
         >>> X = np.random.default_rng(0).normal(size=(3, 500, 2))
-        >>> follow_one_distribution(X[0], X[1]), follow_one_distribution(X[0], X[2] + 0.3)
+        >>> follow_one_distribution(X[0], X[1]), follow_one_distribution(X[0], X[2] + 1)
         (True, False)
     """
     gaps = [_largest_gap(*pair) for pair in zip(one.T, other.T, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from daace.density.bayes import log_sum_exp
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.profiles import find_profiles
 from daace.explain.answers.terrain import log_odds, terrain
-from daace.landscape.path import gauss_rule, points_along, segment_vectors
+from daace.landscape.path import gauss_rule, segment_vectors
 
 #: Points on each segment of a curve.
 POINTS = 40
@@ -78,8 +79,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
         return frame
     path, (mean, sd) = e.density.to_model(e.path), e.plausible_scale()
     t = np.arange(1, points) / points
-    between = path[:-1, None] + t[:, None] * segment_vectors(path)[:, None]
-    rows = between.reshape(-1, path.shape[1])
+    rows = _between(e.density, path, t)
     position = (corners[:-1, None] + t).ravel()
     log_prob = e.density.log_prob(rows)
     more = pd.DataFrame(
@@ -104,15 +104,31 @@ def profiles_along(e: Answer) -> dict[str, str]:
         return dict(e.profiles)
     path = e.density.to_model(e.path)
     t = np.arange(POINTS) / POINTS
-    rows = path[:-1, None] + t[:, None] * segment_vectors(path)[:, None]
-    return find_profiles(e.density, np.concatenate([rows.reshape(-1, path.shape[1]), path[-1:]]))[1]
+    rows = _between(e.density, path, t)
+    return find_profiles(e.density, np.concatenate([rows, path[-1:]]))[1]
+
+
+def _between(density: ConditionalDensity, path: FloatArray, t: FloatArray) -> FloatArray:
+    """Return points on each segment, with the codes of its last waypoint, one after the other.
+
+    Args:
+        density: knows which columns are codes.
+        path: waypoints in model space.
+        t: positions on a segment, from 0 to 1.
+    """
+    points = path[:-1, None] + t[:, None] * segment_vectors(path)[:, None]
+    codes = list(density.encoding_.code_sizes)
+    points[..., codes] = path[1:, None, codes]
+    rows: FloatArray = points.reshape(-1, path.shape[1])
+    return rows
 
 
 def contributions(e: Answer) -> pd.DataFrame:
     """Return what each change does for the log-odds of the target.
 
-    The contribution of feature j is the integral of d log-odds / dx_j along the path, so that all
-    contributions add up to the log-odds gained between start and counterfactual.
+    The contribution of feature j is the integral of d log-odds / dx_j along the path; features that
+    switch together share what their switch gains. So all contributions add up to the log-odds
+    gained between start and counterfactual.
 
     Returns:
         feature, from, to, change_sd and contribution (nats), largest contribution first. Where
@@ -124,16 +140,32 @@ def contributions(e: Answer) -> pd.DataFrame:
     if e.density is None or judged_elsewhere or e.step_count == 0 or len(e.density.classes_) < 2:
         return changes
     path = e.density.to_model(e.path)
-    rule = gauss_rule(NODES)
-    points = points_along(path, rule)
-    slopes = _log_odds_slopes(e, e.density, points.reshape(-1, path.shape[1]))
-    along = np.einsum("sqn,q->sn", slopes.reshape(points.shape), rule.weights)
+    rule, vectors = gauss_rule(NODES), segment_vectors(path)
+    slopes = _log_odds_slopes(e, e.density, _between(e.density, path, rule.nodes))
+    along = np.einsum("sqn,q->sn", slopes.reshape(len(vectors), len(rule), -1), rule.weights)
     names = list(e.path.columns)
-    gained = (along * segment_vectors(path)).sum(axis=0)[: len(names)]
-    total = pd.Series(gained, index=names)
+    gained = (along * vectors).sum(axis=0) + _gained_by_switches(e, e.density, path)
+    total = pd.Series(gained[: len(names)], index=names)
     changes["contribution"] = total[changes["feature"]].to_numpy()
     order = np.argsort(-changes["contribution"].abs().to_numpy(), kind="stable")
     return changes.iloc[order].reset_index(drop=True)
+
+
+def _gained_by_switches(e: Answer, density: ConditionalDensity, path: FloatArray) -> FloatArray:
+    """Return what the switches of each feature gain; an atom's code counts for its number."""
+    gained = np.zeros(path.shape[1])
+    codes = list(density.encoding_.code_sizes)
+    owner = {column: j for j, column in density.encoding_.atom_columns.items()}
+    for before, after in pairwise(path):
+        there = before.copy()
+        there[codes] = after[codes]
+        switched = {
+            owner.get(column, column) for column in codes if before[column] != after[column]
+        }
+        if switched:
+            logs = density.log_posterior(np.stack([before, there]))[:, _index(e, density)]
+            gained[list(switched)] += np.diff(log_odds(logs))[0] / len(switched)
+    return gained
 
 
 def target_log_odds(e: Answer) -> FloatArray:

@@ -1,0 +1,123 @@
+"""Answers on a table with categories, orders, zeros and gaps: words, tables, JSON, pages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from daace import Constraints, Explainer, Explanation, LinearGaussianNetwork, load_table
+from daace.data.table import Table
+from daace.explain.answers.curves import contributions, target_log_odds
+
+
+@pytest.fixture(scope="module")
+def loans() -> Table:
+    return load_table("loans").take(np.arange(900))
+
+
+@pytest.fixture(scope="module")
+def explainer(loans: Table) -> Explainer:
+    return Explainer(LinearGaussianNetwork(profiles=2).fit(loans), min_posterior=0.8)
+
+
+@pytest.fixture(scope="module")
+def refused(loans: Table) -> pd.DataFrame:
+    frame = loans.to_frame()
+    frame = frame[(frame[loans.target] == "refused") & (frame["housing"] == "rent")]
+    return frame.drop(columns=loans.target).head(6)
+
+
+@pytest.fixture(scope="module")
+def switched(explainer: Explainer, refused: pd.DataFrame) -> Explanation:
+    """An answer that may change categories only."""
+    numbers = [name for name in refused if pd.api.types.is_numeric_dtype(refused[name])]
+    rules = Constraints(fixed=[name for name in numbers if name != "savings"])
+    found = [
+        e
+        for e in explainer.explain_batch(
+            refused, target="granted", constraints=rules, min_posterior=0.3, plausibility=-2
+        )
+        if e.found and e.changes()["change"].isna().any()
+    ]
+    assert found
+    return found[0]
+
+
+def test_switches_are_changes(switched: Explanation) -> None:
+    changes = switched.changes().set_index("feature")
+    levels = changes[changes["change"].isna()]
+    assert (levels["from"] != levels["to"]).all()
+    assert (levels["change_sd"] > 0).all()
+    for name in levels.index:
+        assert levels.loc[name, "to"] == switched.counterfactual[name]
+        assert f"{levels.loc[name, 'to']}" in str(switched)
+    assert "(switch)" in str(switched)
+
+
+def test_json_keeps_levels_and_gaps(switched: Explanation) -> None:
+    again = Explanation.from_json(switched.to_json())
+    assert str(again) == str(switched)
+    assert again.changes().equals(switched.changes())
+    assert (
+        again.path.astype(object)
+        .where(again.path.notna(), None)
+        .equals(switched.path.astype(object).where(switched.path.notna(), None))
+    )
+
+
+def test_the_page_shows_the_levels(switched: Explanation, tmp_path) -> None:
+    switched.to_html(tmp_path / "why.html")
+    text = (tmp_path / "why.html").read_text()
+    changes = switched.changes()
+    for level in changes.loc[changes["change"].isna(), "to"]:
+        assert str(level) in text
+
+
+def test_tables_have_levels(explainer: Explainer, refused: pd.DataFrame, loans: Table) -> None:
+    many = explainer.explain_batch(refused, target="granted")
+    table = many.to_frame(detail=True)
+    assert set(table["housing"].dropna()) <= set(loans.to_frame()["housing"])
+    assert (table["housing_start"] == "rent").all()
+    numeric = table["amount_change"].dropna()
+    assert (numeric != 0).all()
+    long = many.changes()
+    assert long.loc[long["change"].notna(), "from"].map(np.isreal).all()
+
+
+def test_a_pipeline_judges_the_rows_that_are_returned(
+    explainer: Explainer, refused: pd.DataFrame, loans: Table
+) -> None:
+    frame = loans.to_frame()
+    X, y = frame.drop(columns=loans.target), frame[loans.target]
+    words = [name for name in X if not pd.api.types.is_numeric_dtype(X[name])]
+    forest = make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), words), remainder=SimpleImputer()
+        ),
+        RandomForestClassifier(30, random_state=0),
+    ).fit(X, y)
+    judged = Explainer(explainer.density, classifier=forest)
+    for row in range(3):
+        e = judged.explain(refused.iloc[[row]], target="granted")
+        assert e.found
+        share = forest.predict_proba(e.path.iloc[[-1]])[0][list(forest.classes_).index("granted")]
+        assert share == pytest.approx(e.posterior)
+        assert share >= 0.5
+
+
+def test_other_ways_to_look_at_it(
+    explainer: Explainer, switched: Explanation, loans: Table
+) -> None:
+    assert explainer.network().arcs["parent"].isin(loans.features).all()
+    assert explainer.check(loans).rows == len(loans)
+    parts = contributions(switched)["contribution"].sum()
+    gained = np.diff(target_log_odds(switched)[[0, -1]])[0]
+    assert parts == pytest.approx(gained, abs=0.05)
+    for kind in ("steps", "landscape", "along", "waterfall"):
+        assert switched.plot(kind) is not None
