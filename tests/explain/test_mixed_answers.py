@@ -11,7 +11,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from daace import Constraints, Explainer, Explanation, LinearGaussianNetwork, load_table
+from daace import (
+    Constraints,
+    Explainer,
+    Explanation,
+    LinearGaussianNetwork,
+    load,
+    load_table,
+)
 from daace.data.table import Table
 from daace.explain.answers.curves import contributions, target_log_odds
 
@@ -121,3 +128,29 @@ def test_other_ways_to_look_at_it(
     assert parts == pytest.approx(gained, abs=0.05)
     for kind in ("steps", "landscape", "along", "waterfall"):
         assert switched.plot(kind) is not None
+
+
+def test_a_model_file_keeps_derived_columns_and_counts_beside_an_atom(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    n = 600
+    education = rng.integers(0, 3, n)
+    frame = pd.DataFrame(
+        {
+            "education": np.array(["none", "school", "university"])[education],
+            "education_num": np.array([2, 10, 14])[education],
+            "absences": np.where(rng.random(n) < 0.4, 0, rng.poisson(12, n)),
+            "income": rng.normal(education, 1.0),
+            "y": np.where(rng.random(n) < 0.2 + 0.3 * education, "yes", "no"),
+        }
+    )
+    table = Table.from_frame(frame, target="y")
+    assert [derived.name for derived in table.encoding.derived] == ["education_num"]
+    explainer = Explainer(LinearGaussianNetwork().fit(table))
+    explainer.save(tmp_path / "model.daace")
+    row = frame[frame["y"] == "no"].iloc[[0]].drop(columns="y")
+    before, after = (
+        one.explain(row, target="yes") for one in (explainer, load(tmp_path / "model.daace"))
+    )
+    assert before.found
+    assert before.cost == after.cost
+    assert before.path.equals(after.path)

@@ -70,8 +70,9 @@ def _wrong_names(meta: dict[str, Any]) -> str:
     if not (isinstance(left_out, dict) and all(isinstance(why, str) for why in left_out.values())):
         return "say why columns are left out"
     known = {*features, *left_out}
+    others = known | _derived_names(meta.get("encoding"))
     if len(known) < len(features) + len(left_out) or not (
-        columns == [] or (_distinct(columns, str) and set(features) <= set(columns) <= known)
+        columns == [] or (_distinct(columns, str) and set(features) <= set(columns) <= others)
     ):
         return "name features and other columns, each once"
     if not isinstance(meta.get("target"), str) or meta["target"] in features:
@@ -79,6 +80,16 @@ def _wrong_names(meta: dict[str, Any]) -> str:
     if not (isinstance(meta.get("density"), dict) and isinstance(meta.get("explainer"), dict)):
         return "hold the settings of its density and explainer"
     return ""
+
+
+def _derived_names(encoding: object) -> set[str]:
+    """Return the names of columns that are recomputed, as far as an encoding can be read."""
+    derived = encoding.get("derived") if isinstance(encoding, dict) else None
+    derived = derived if isinstance(derived, list) else []
+    parts = (
+        [part for part in derived if isinstance(part, dict)] if isinstance(derived, list) else []
+    )
+    return {part["name"] for part in parts if type(part.get("name")) is str}
 
 
 def _distinct(values: Any, kind: type) -> bool:
