@@ -138,7 +138,7 @@ class Answer(ABC):
         begin, end = (0, -1) if step is None else (step - 1, step)
         before, after = self.path.iloc[begin], self.path.iloc[end]
         sizes = self.moves_between(begin, end)
-        changed = np.flatnonzero(sizes)
+        changed = np.flatnonzero(np.nan_to_num(sizes))  # an invalid row has no sizes
         changed = changed[np.argsort(-np.abs(sizes[changed]), kind="stable")]
         change = [
             float(after.iloc[j]) - float(before.iloc[j]) if self.measured[j] else np.nan
