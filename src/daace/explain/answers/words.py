@@ -136,10 +136,12 @@ def format_change(e: Answer, feature: str, before: Any, after: Any) -> tuple[str
     """
     if not all(is_number(value) and value == value for value in (before, after)):
         return format_level(before), format_level(after)
+    unit = e.units.get(feature, "")
+    if all(isinstance(value, int | np.integer) for value in (before, after)):  # counts
+        return f"{before:,} {unit}".rstrip(), f"{after:,} {unit}".rstrip()
     sd = float(e.sd[list(e.path.columns).index(feature)])
     step = abs(after - before)
     grain = min(sd, 30 * step) if step > 0 else sd
-    unit = e.units.get(feature, "")
     size = max(abs(before), abs(after))
     old, new = (f"{format_number(value, grain, size)} {unit}".rstrip() for value in (before, after))
     return old, new
