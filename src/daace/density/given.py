@@ -59,6 +59,26 @@ class GivenComponents(ConditionalDensity):
         return X, self.classes_[self.components.owner[chosen]]
 
 
+def given_components(
+    density: ConditionalDensity, components: ClassComponents, values: Mapping[str, float]
+) -> GivenComponents:
+    """Return the density of the other features of a network or mixture of numbers.
+
+    Args:
+        density: of all features.
+        components: what it is made of.
+        values: by feature, in user units.
+
+    Raises:
+        InvalidInput: the values do not fit, or there are codes, for which this is not exact.
+    """
+    if components.codes is not None:
+        raise InvalidInput("A density of some features given others needs numbers without atoms.")
+    fixed, x = read_given(density, values)
+    free = np.setdiff1d(np.arange(len(density.features_)), fixed)
+    return GivenComponents(density, free, components.given(fixed, x)[0])
+
+
 def take_names(density: ConditionalDensity, base: ConditionalDensity, free: IntArray) -> None:
     """Give a density the names and scaling of some features of another.
 

@@ -19,16 +19,14 @@ from daace.density.codes import CodeLayout, CodeTables
 from daace.density.components import ClassComponents
 from daace.density.draws import HeldOut, check_draw
 from daace.density.gaussian import WhitenedGaussians
-from daace.density.given import GivenComponents, read_given
+from daace.density.given import given_components
 from daace.density.network.arc_rules import Arcs, check_counts, first_graph, read_arcs
 from daace.density.network.expectation import MonomialRows
 from daace.density.network.families import (
     VARIANCE_FLOOR,
     SufficientStatistics,
-    Terms,
     fit_parameters,
-    gaussian_scores,
-    regress,
+    network_bic,
 )
 from daace.density.network.graph import Structure
 from daace.density.network.hill_climbing import hill_climb
@@ -37,8 +35,8 @@ from daace.density.network.mixed_rows import MixedRows
 from daace.density.network.profile_count import (
     NumbersAndCodes,
     NumbersOnly,
+    ProfileTrial,
     Trade,
-    Trial,
     count_profiles,
     trials_frame,
 )
@@ -164,7 +162,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         if coded:
             grid = grid[layout.numbers]
             trade = NumbersAndCodes(layout, grid, climb)
-        trials: list[list[Trial]] = []
+        trials: list[list[ProfileTrial]] = []
         if counts is None and self.profiles == "auto":
             counts, trials = count_profiles(rows, trade, progress=progress)
         counts = counts or [int(self.profiles)] * len(rows)
@@ -228,17 +226,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         X = self.to_model(table.to_frame())
         y = np.searchsorted(self.classes_, table.y)
         stats = SufficientStatistics.of(X, y, len(self.classes_))
-        members = stats.counts[:-1]
-        total = float((members * np.log(members / stats.rows)).sum())
-        total -= 0.5 * float(np.log(stats.rows)) * (len(members) - 1)
-        for child in range(len(self.features_)):
-            parents = self.structure_.parents(child)
-            with_class = bool(self.structure_.class_arcs[child])
-            _, residuals = regress(stats, child, parents, with_class)
-            counts = stats.counts[stats.groups(with_class)]
-            terms = Terms.of(counts, np.array([len(parents)]), stats.rows)
-            total += float(gaussian_scores(counts, residuals[:, None], terms).sum())
-        return total
+        return network_bic(stats, self.structure_)
 
     @property
     def arcs_(self) -> list[tuple[str, str]]:
@@ -303,17 +291,11 @@ class LinearGaussianNetwork(ConditionalDensity):
         return X, self.classes_[self.components_.owner[chosen]]
 
     def given(self, values: Mapping[str, float]) -> ConditionalDensity:
-        if self.components_.codes is not None:
-            return super().given(values)
-        fixed, x = read_given(self, values)
-        free = np.setdiff1d(np.arange(len(self.features_)), fixed)
-        return GivenComponents(self, free, self.components_.given(fixed, x)[0])
+        return given_components(self, self.components_, values)
 
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
     ) -> FloatArray | None:
-        if self.components_.codes is not None:
-            return None
         index = None if label is None else self.class_index(label)
         return self.components_.draw_given(fixed, x, draws, index=index)
 

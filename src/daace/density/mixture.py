@@ -18,7 +18,7 @@ from daace.density.codes import CodeLayout, CodeTables
 from daace.density.components import ClassComponents
 from daace.density.draws import check_draw
 from daace.density.gaussian import WhitenedGaussians
-from daace.density.given import GivenComponents, read_given
+from daace.density.given import given_components
 from daace.exceptions import InvalidInput
 
 
@@ -127,17 +127,11 @@ class GaussianMixture(ConditionalDensity):
         return self.components_.draw(self._rank[chosen], rng=rng), self.labels[chosen]
 
     def given(self, values: Mapping[str, float]) -> ConditionalDensity:
-        if self.components_.codes is not None:
-            return super().given(values)
-        fixed, x = read_given(self, values)
-        free = np.setdiff1d(np.arange(len(self.features_)), fixed)
-        return GivenComponents(self, free, self.components_.given(fixed, x)[0])
+        return given_components(self, self.components_, values)
 
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
     ) -> FloatArray | None:
-        if self.components_.codes is not None:
-            return None
         index = None if label is None else self.class_index(label)
         return self.components_.draw_given(fixed, x, draws, index=index)
 

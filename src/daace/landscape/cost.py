@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from daace._typing import FloatArray, IntArray
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
 from daace.exceptions import InvalidInput
+from daace.landscape.ground import Ground, PathGround, Segments, Switching
 from daace.landscape.path import (
     EPSILON,
     PANEL,
@@ -39,60 +40,6 @@ MAX_PENALTY = 100.0
 
 #: exp(709) is the largest number; a path may be rougher between its waypoints than at them.
 LARGEST_POWER = 500.0
-
-
-class Ground(Protocol):
-    """What counts as dense ground: numbers, or arrays with one of each path."""
-
-    @property
-    def level(self) -> Any:
-        """Value of log p from which on ground is flat."""
-        ...
-
-    @property
-    def spread(self) -> Any:
-        """Standard deviation of log p."""
-        ...
-
-
-class PathGround(NamedTuple):
-    """The ground of each of many paths.
-
-    Attributes:
-        level: shape `(paths,)`.
-        spread: shape `(paths,)`.
-    """
-
-    level: FloatArray
-    spread: FloatArray
-
-
-class Segments(NamedTuple):
-    """The segments of many paths: what they cost, and the two parts of the cost's gradient.
-
-    Attributes:
-        costs: shape `(paths, segments)`.
-        lengths: shape `(paths, segments)`.
-        shares: returns the derivative with respect to log p(x, y) at the nodes: the terrain.
-        stretching: returns that with respect to the waypoints over unchanged terrain.
-    """
-
-    costs: FloatArray
-    lengths: FloatArray
-    shares: Callable[[], FloatArray]
-    stretching: Callable[[], FloatArray]
-
-
-class Switching(NamedTuple):
-    """The switches of many paths.
-
-    Attributes:
-        costs: of the switches before each segment, shape `(paths, segments)`.
-        gradient: returns the gradient of each path's total, shape `(paths, waypoints, n)`.
-    """
-
-    costs: FloatArray
-    gradient: Callable[[], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,6 +222,26 @@ def gaussian_scores(counts: FloatArray, residuals: FloatArray, terms: Terms) -> 
     return scores
 
 
+def network_bic(stats: SufficientStatistics, structure: Structure) -> float:
+    """Return the BIC of a graph, the class included: higher is better.
+
+    Args:
+        stats: the sufficient statistics of a table.
+        structure: the graph.
+    """
+    members = stats.counts[:-1]
+    total = float((members * np.log(members / stats.rows)).sum())
+    total -= 0.5 * float(np.log(stats.rows)) * (len(members) - 1)
+    for child in range(stats.means.shape[1]):
+        parents = structure.parents(child)
+        with_class = bool(structure.class_arcs[child])
+        _, residuals = regress(stats, child, parents, with_class)
+        counts = stats.counts[stats.groups(with_class)]
+        terms = Terms.of(counts, np.array([len(parents)]), stats.rows)
+        total += float(gaussian_scores(counts, residuals[:, None], terms).sum())
+    return total
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """Score of a feature given its parents, and what each single change would gain.

@@ -37,7 +37,7 @@ NEARLY = 0.05
 SURELY = 2.0
 
 
-class Trial(NamedTuple):
+class ProfileTrial(NamedTuple):
     """A number of profiles that was tried on a class.
 
     Attributes:
@@ -125,7 +125,7 @@ class NumbersAndCodes:
 
 def choose_profiles(
     X: FloatArray, *, trade: Trade, advance: Callable[[str], None]
-) -> tuple[int, list[Trial]]:
+) -> tuple[int, list[ProfileTrial]]:
     """Return the number of profiles of a class, and what was tried.
 
     The number is the smallest whose held-out log-likelihood is below the best by no more than the
@@ -142,7 +142,7 @@ def choose_profiles(
     tests = [trade.judge(X[held]) for held in splits]
     most = min((p.rows // p.fewest for p in learners), default=1)
     judged: list[FloatArray] = []
-    trials: list[Trial] = []
+    trials: list[ProfileTrial] = []
     for profiles in (number for number in LADDER if number <= most and most > 1):
         logs, bics = [], []
         for learner, test in zip(learners, tests, strict=True):
@@ -150,7 +150,7 @@ def choose_profiles(
             logs.append(test(parameters))
             bics.append(learner.bic(parameters, structure, mean) / learner.rows)
         judged.append(np.concatenate(logs))
-        trials.append(Trial(profiles, float(judged[-1].mean()), float(np.mean(bics))))
+        trials.append(ProfileTrial(profiles, float(judged[-1].mean()), float(np.mean(bics))))
         advance(f"{profiles} profiles: {trials[-1].held_out:.2f} nats")
         means = [trial.held_out for trial in trials]
         if len(means) > 2 and max(means[-2:]) <= max(means[:-2]):
@@ -167,7 +167,7 @@ def choose_profiles(
 
 def count_profiles(
     rows: Sequence[FloatArray], trade: Trade, *, progress: bool
-) -> tuple[list[int], list[list[Trial]]]:
+) -> tuple[list[int], list[list[ProfileTrial]]]:
     """Choose the number of profiles of each class.
 
     Args:
@@ -185,7 +185,9 @@ def count_profiles(
     return counts, trials
 
 
-def trials_frame(trials: Sequence[Sequence[Trial]], classes: Labels, target: str) -> pd.DataFrame:
+def trials_frame(
+    trials: Sequence[Sequence[ProfileTrial]], classes: Labels, target: str
+) -> pd.DataFrame:
     """Return what was tried: class, profiles, held-out log-likelihood and BIC.
 
     Args:
@@ -198,7 +200,7 @@ def trials_frame(trials: Sequence[Sequence[Trial]], classes: Labels, target: str
         for label, tried in zip(classes.tolist(), trials, strict=False)
         for trial in tried
     ]
-    return pd.DataFrame(rows, columns=[target, *Trial._fields])
+    return pd.DataFrame(rows, columns=[target, *ProfileTrial._fields])
 
 
 def _splits(X: FloatArray) -> list[np.ndarray]:

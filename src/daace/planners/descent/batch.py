@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from daace._typing import FloatArray
-from daace.landscape.cost import Landscape, PathGround
+from daace.landscape.cost import Landscape
 from daace.landscape.feasible import project_paths
+from daace.landscape.ground import PathGround
 from daace.landscape.problem import Problem
-from daace.planners.descent.path_descent import Terrain, roughness_unit
+from daace.planners.descent.path_descent import PathTerrain, roughness_unit
 
 #: Shortfall of the goal, in nats, beyond which a path ranks behind those that reach the goal.
 FAR_FROM_GOAL = 1e-3
@@ -103,18 +104,18 @@ class ProblemBatch:
         return self.problems[0].landscape
 
     @cached_property
-    def terrain(self) -> Terrain:
-        """Terrain and goal of the problems, each with its own ground."""
+    def terrain(self) -> PathTerrain:
+        """PathTerrain and goal of the problems, each with its own ground."""
         first = self.problems[0]
         grounds = [p.landscape.ground for p in self.problems]
         if all(ground is grounds[0] for ground in grounds):
-            return Terrain.of(first)
+            return PathTerrain.of(first)
         level, spread = (
             np.array([getattr(p.landscape, name) for p in self.problems])
             for name in ("level", "spread")
         )
         thresholds = np.array([p.region.min_log_prob for p in self.problems])
-        return Terrain(
+        return PathTerrain(
             replace(first.landscape, ground=PathGround(level, spread)),
             replace(first.region, min_log_prob=thresholds),
         )

@@ -30,20 +30,20 @@ FIRST_NODES = 32
 ITERATIONS = 100
 
 
-class Terrain(NamedTuple):
+class PathTerrain(NamedTuple):
     """The landscape and goal of paths, which may have their own ground and threshold of log p."""
 
     landscape: Landscape
     region: GoalRegion
 
     @classmethod
-    def of(cls, problem: Problem) -> Terrain:
+    def of(cls, problem: Problem) -> PathTerrain:
         """Return the terrain of one problem, for any number of paths."""
         return cls(problem.landscape, problem.region)
 
-    def take(self, rows: np.ndarray) -> Terrain:
+    def take(self, rows: np.ndarray) -> PathTerrain:
         """Return the terrain of some of the paths."""
-        return Terrain(self.landscape.take(rows), self.region.take(rows))
+        return PathTerrain(self.landscape.take(rows), self.region.take(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class PathDescent:
         lower: FloatArray,
         upper: FloatArray,
         unit: FloatArray,
-        terrain: Terrain | None = None,
+        terrain: PathTerrain | None = None,
         iterations: int = ITERATIONS,
         pull: FloatArray | None = None,
     ) -> DescentResult:
@@ -115,7 +115,7 @@ class PathDescent:
             lower, upper = codes.hold(Z, lower, upper)
         if not self.problem.region.differentiable:
             lower[:, -1] = upper[:, -1] = Z[:, -1]
-        landscape, region = Terrain.of(self.problem) if terrain is None else terrain
+        landscape, region = PathTerrain.of(self.problem) if terrain is None else terrain
         objective = Objective(
             landscape=landscape,
             region=region,

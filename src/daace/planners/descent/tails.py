@@ -7,7 +7,7 @@ import numpy as np
 from daace._typing import FloatArray
 from daace.landscape.problem import Problem
 from daace.planners.descent.batch import FAR_FROM_GOAL
-from daace.planners.descent.path_descent import PathDescent, Terrain, roughness_unit
+from daace.planners.descent.path_descent import PathDescent, PathTerrain, roughness_unit
 
 #: A tail below this share of its path's cost is improved separately.
 HIDDEN = 1e-2
@@ -47,7 +47,7 @@ def improve_tails(problem: Problem, path: FloatArray, descent: PathDescent) -> F
             lower=np.where(feasible.direction > 0, here, feasible.lower)[None],
             upper=np.where(feasible.direction < 0, here, feasible.upper)[None],
             unit=unit,
-            terrain=Terrain.of(problem),
+            terrain=PathTerrain.of(problem),
         )
         better = np.concatenate([here[None], result.Z[0]])
         both = np.stack([better, tail])
