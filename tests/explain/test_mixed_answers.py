@@ -154,3 +154,12 @@ def test_a_model_file_keeps_derived_columns_and_counts_beside_an_atom(tmp_path) 
     assert before.found
     assert before.cost == after.cost
     assert before.path.equals(after.path)
+
+
+def test_a_fixed_category_that_stands_in_the_way_is_named(explainer, refused) -> None:
+    everything = [name for name in refused if name not in ("income", "amount")]
+    rules = Constraints(fixed=everything, max_rise={"income": 1}, max_fall={"amount": 1})
+    e = explainer.explain(refused.iloc[[0]], target="granted", constraints=rules, plausibility=-1)
+    assert not e.found
+    assert e.notes
+    assert "fixed" in " ".join(e.notes)

@@ -130,7 +130,8 @@ def _harmless(constraints: Constraints) -> Constraints:
 
 def _reachable(problem: Problem, constraints: Constraints) -> bool:
     """Whether the goal can be reached under other constraints."""
-    other = replace(problem, constraints=constraints)
+    rules = replace(constraints, natural=problem.constraints.natural)
+    other = replace(problem, constraints=rules)
     if other.feasible.discrete:
         return _straight(other).found
     with one_thread():
@@ -142,15 +143,17 @@ def _straight(problem: Problem) -> Plan:
 
 
 def _row(problem: Problem, x: FloatArray) -> dict[str, float]:
-    """Return a point in the user's units."""
-    user = problem.landscape.density.to_user(x[None]).iloc[0]
-    return {str(name): float(value) for name, value in user.items()}
+    """Return the numbers of a point in the user's units."""
+    density = problem.landscape.density
+    user = density.standardizer_.inverse(x[None])[0]
+    return {density.features_[j]: float(user[j]) for j in density.encoding_.number_columns}
 
 
 def _relax(problem: Problem, rule: Rule) -> Note:
     """Return that a rule stands in the way, and the nearest number at which it does not."""
     without = problem.constraints.without(rule)
-    relaxation = rule.relaxation(_row(problem, problem.x))
+    start = _row(problem, problem.x)
+    relaxation = rule.relaxation(start) if set(rule.features()) <= set(start) else None
     plan = _straight(replace(problem, constraints=without))
     end = plan.waypoints[-1]
     if relaxation is None or not plan.found or problem.feasible.allows(end):
