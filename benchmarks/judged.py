@@ -90,7 +90,9 @@ def main(problems: int = 1000, seed: int = 0) -> int:
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(seed)
     frame = people(rng)
-    density = daace.LinearGaussianNetwork().fit(daace.Table.from_frame(frame, target="granted"))
+    density = daace.LinearGaussianNetwork().fit(
+        daace.Table.from_frame(frame, target="granted", kinds="number")
+    )
     asked = judges(frame)
     all_denied = 0
     for name, judge in asked.items():

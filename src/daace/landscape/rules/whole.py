@@ -21,12 +21,14 @@ class Whole(Rule):
     option = "--integer"
     help = "Feature that is a whole number."
     argument = Names()
-    kinds = ("number", "whole")
+    kinds = ("number", "whole", "ordered")
 
     feature: str
 
     def compile(self, draft: Draft) -> None:
         j = draft.position[self.feature]
+        if draft.encoding is not None and draft.encoding.features[j].coded:
+            return  # levels stay what they are
         draft.whole[j] = True
         if not Grid.of(np.array([j]), draft.mean, draft.scale).holds(draft.x):
             raise _excluded(draft)
