@@ -1,8 +1,9 @@
 # Every target creates the .venv it needs, so any of them can be the first that you run.
 #
-#   make demo        explain one case from "malignant" to "benign", with a page of plots
+#   make demo        explain one loan from "refused" to "granted", with a page of plots
 #   make lint        style and types, in seconds
 #   make test        make lint, then every test and example
+#   make browser     install Chromium for the tests of the page, as root on Debian
 #   make bench       compare with other tools, as ratios measured in one run (minutes)
 #   make bench-full  the same on every problem (hours)
 #   make docs        build the documentation in site/
@@ -28,7 +29,7 @@ export DAACE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo lint test bench bench-full docs clean
+.PHONY: help demo lint test browser bench bench-full docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -41,8 +42,15 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint $(VENV)/.dev
+test: lint $(VENV)/.dev browser
 	$(BIN)/python -m pytest -n 2
+
+# The tests of the page need Chromium; without it they are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+		&& apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; } \
+	|| echo "No Chromium: the tests of the page will be skipped." >&2
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run
@@ -71,7 +79,7 @@ $(VENV)/.lint: pyproject.toml requirements-dev.txt | $(VENV)/.made
 	@touch $(VENV)/.core $@
 
 $(VENV)/.dev: pyproject.toml requirements-dev.txt $(VENV)/.lint | $(VENV)/.made
-	$(PIP) --editable ".[flow,nsga2,parquet,tune]" --requirement requirements-dev.txt
+	$(PIP) --editable ".[flow,notebook,nsga2,parquet,tune,web]" --requirement requirements-dev.txt
 	@touch $@
 
 $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev

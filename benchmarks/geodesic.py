@@ -111,7 +111,8 @@ def cheapest_on_edge(tau: np.ndarray, slack: np.ndarray) -> float:
         s, t = tau[tuple(first)], tau[tuple(second)]
         crossing = (a < 0) != (b < 0)
         share = a[crossing] / (a[crossing] - b[crossing])
-        best = min(best, float((s[crossing] + share * (t[crossing] - s[crossing])).min()))
+        between = s[crossing] + share * (t[crossing] - s[crossing])
+        best = min(best, float(between.min(initial=np.inf)))
     return best
 
 

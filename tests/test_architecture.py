@@ -46,10 +46,12 @@ ABSTRACT = {"daace.density.base", "daace.density.bayes", "daace.density.draws"}
 HOMES = {
     "matplotlib": ("pictures", "figures"),
     "torch": ("trainer", "torch_module"),
-    "pymoo": ("nsga2",),
+    "pymoo": ("nsga2", "genes"),
     "optuna": ("tuning",),
     "fastapi": ("web",),
     "uvicorn": ("web",),
+    "pydantic": ("web",),
+    "anywidget": ("web",),
     "typer": ("cli", "_options"),
 }
 
@@ -285,3 +287,4 @@ def test_importing_daace_is_light() -> None:
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert "daace" in loaded
     assert not loaded & {"torch", "matplotlib", "pymoo", "sklearn", "joblib", "typer", "optuna"}
+    assert not loaded & {"fastapi", "uvicorn", "pydantic", "anywidget"}

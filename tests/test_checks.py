@@ -42,7 +42,7 @@ WRONG: dict[str, Callable[[], object]] = {
     "'vertices' must": lambda: PathOptimizer(vertices="a"),  # type: ignore[arg-type]
     "'starts'": lambda: PathOptimizer(starts=1.5),  # type: ignore[arg-type]
     "'time_limit'": lambda: PathOptimizer(time_limit="x"),  # type: ignore[arg-type]
-    "'lower'": lambda: Constraints(lower={"x1": "a"}),  # type: ignore[dict-item]
+    "'lower'": lambda: Constraints(lower={"x1": None}),  # type: ignore[dict-item]
     "'fixed'": lambda: Constraints(fixed=3),  # type: ignore[arg-type]
     "'goal'": lambda: Problem(np.zeros(1), LAND, "b"),  # type: ignore[arg-type]
     "'landscape'": lambda: Problem(np.zeros(1), MIXTURE, Goal("b")),  # type: ignore[arg-type]

@@ -62,7 +62,7 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_examples_about_explanations_run(session: dict[str, Any]) -> None:
-    assert run_examples("docs/answers.md", session) == 3
+    assert run_examples("docs/answers.md", session) == 4
     assert session["e"].found
     assert len(pd.read_csv("answers.csv")) == len(session["frame"])
 

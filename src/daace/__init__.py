@@ -20,6 +20,7 @@ from daace.exceptions import (
     PrivacyError,
 )
 from daace.explain.answers.summary import Summary
+from daace.explain.decision import DecisionReasons
 from daace.explain.explainer import Explainer
 from daace.explain.explanation import Explanation
 from daace.explain.fitting import fit
@@ -53,6 +54,7 @@ __all__ = [
     "ConditionalDensity",
     "Constraints",
     "DaaceError",
+    "DecisionReasons",
     "Explainer",
     "Explanation",
     "ExplanationFront",

@@ -69,7 +69,20 @@ def load_foreign_json(text: str) -> Any:
         ValueError: it holds a number that is too large
     """
     value = load_json(text)
-    waiting = [value]
+    check_foreign(value)
+    return value
+
+
+def check_foreign(value: object) -> None:
+    """Check what was read from the JSON of an untrusted source, whoever read it.
+
+    Args:
+        value: made of what JSON can hold.
+
+    Raises:
+        ValueError: a number is not finite or too large, or a text is not Unicode.
+    """
+    waiting: list[Any] = [value]
     while waiting:
         entry = waiting.pop()
         if isinstance(entry, dict):
@@ -85,7 +98,6 @@ def load_foreign_json(text: str) -> Any:
             isinstance(entry, int) and abs(entry) > LARGEST_INTEGER
         ):
             raise ValueError("it holds a number that is too large")
-    return value
 
 
 def read_number(value: object, *, finite: bool = True) -> float:

@@ -31,6 +31,8 @@ SENTENCES: dict[str, str] = {
     "no_node_meets_goal": "None of the {nodes} nodes meets the goal: {remedy}.",
     "not_given": "This density cannot take the fixed features as given: plausibility refers to "
     "everyone.",
+    "others_doubt": "{doubting} of {models} other models that know the table do not take the end "
+    "for '{target}'.",
     "rule_in_the_way": "{words} stands in the way: without it there is a path.",
     "rule_too_strict": "{words} stands in the way: {enough:.15g} would be enough.",
     "rules_also_in_the_way": "Leaving out {words} would also do.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,6 @@ from daace import (
 )
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
-from daace.exceptions import InvalidInput
 from daace.planners.nsga2 import NSGA2
 from daace.testing import PLANNER_LAWS
 from daace.testing.planner_laws import PlannerLaw
@@ -51,14 +52,28 @@ def problem() -> Problem:
     raise AssertionError("no start outside the goal")
 
 
+def rows_of(problem: Problem) -> np.ndarray:
+    return problem.landscape.density.sample(400, rng=np.random.default_rng(6))[0]
+
+
+PLANNERS: dict[str, Callable[[Problem], Planner]] = {
+    "optimizer": lambda _: PathOptimizer(),
+    "optimizer, two vertices": lambda _: PathOptimizer(vertices=2),
+    "nsga2": lambda _: NSGA2(vertices=(0, 1), population=40, generations=25),
+    "face": lambda problem: Face(rows_of(problem), nodes=200, pieces=8),
+    "face, knn": lambda problem: Face(rows_of(problem), graph="knn", k=50),
+    "wachter": lambda problem: Wachter(rows_of(problem)),
+    "wachter, gradient": lambda problem: Wachter(rows_of(problem), search="gradient"),
+    "roadmap": lambda _: Roadmap(samples=200, vertices=(0, 2)),
+    "roadmap, raw": lambda _: Roadmap(samples=400, refine=False),
+}
+
+
+@pytest.fixture(scope="module", params=list(PLANNERS))
+def planner(request: pytest.FixtureRequest, problem: Problem) -> Planner:
+    return PLANNERS[request.param](problem)
+
+
 @pytest.mark.parametrize("law", PLANNER_LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("planner", [PathOptimizer(), PathOptimizer(vertices=2)])
 def test_laws(planner: Planner, problem: Problem, law: PlannerLaw) -> None:
     law(planner, problem)
-
-
-def test_planners_that_cannot_switch_say_so(problem: Problem) -> None:
-    rows = problem.landscape.density.sample(20, rng=np.random.default_rng(0))[0]
-    for planner in (Face(rows), Roadmap(), Wachter(rows), NSGA2()):
-        with pytest.raises(InvalidInput, match="plan with PathOptimizer"):
-            planner.solve(problem, rng=np.random.default_rng(0))

@@ -100,7 +100,7 @@ def test_kinds_and_orders_that_users_give() -> None:
     )
     kinds = table.kinds.set_index("feature")
     assert kinds["kind"].tolist() == ["number", "whole", "ordered", "category"]
-    assert kinds.loc["size", "levels"] == ["small", "medium", "tall"]
+    assert kinds.loc["size", "levels"] == ["tiny", "small", "medium", "tall"]
     pd.testing.assert_frame_equal(table.to_frame(), frame[[*table.features, "class"]])
 
 
@@ -252,6 +252,77 @@ def test_a_column_with_hardly_a_value_is_left_out() -> None:
 def test_inferred_kinds_of_single_columns() -> None:
     assert infer_kind(pd.Series([1.5, 2.5])) == "number"
     assert infer_kind(pd.Series([], dtype=float)) == "ordered"
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind"),
+    [
+        ({1: 100, 2: 90, 3: 10}, "ordered"),
+        ({1: 100, 2: 80, 3: 15, 4: 4, 7: 1}, "whole"),
+        ({1: 100, 2: 91, 3: 9}, "category"),
+        ({1: 191, 2: 7, 7: 2}, "left out"),
+        ({0.5: 100, 1.5: 85, 2.5: 10, 3.5: 5}, "number"),
+        ({0.5: 100, 1.5: 91, 7.25: 9}, "category"),
+        ({False: 195, True: 5}, "left out"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Left out of the model")
+def test_levels_of_a_few_rows_are_not_part_of_a_model(counts: Any, kind: str) -> None:
+    values = [value for value, n in counts.items() for _ in range(n)]
+    table = Table.from_frame(_frame(a=values), target="class")
+    assert table.kinds.set_index("feature").loc["a", "kind"] == kind
+    if kind == "category":
+        assert len(table.encoding.features[1].levels) == 2
+        assert table.to_frame()["a"].tolist() == values
+
+
+@pytest.mark.parametrize("rare", [1, 9])
+@pytest.mark.parametrize("spikes", [[0.0], [0.0, 5.5], [40.0], [0.0, 2.0, 9.0]])
+@pytest.mark.filterwarnings("ignore:Left out of the model")
+def test_a_number_that_hardly_varies_is_left_out(rare: int, spikes: list[float]) -> None:
+    values = np.resize(spikes, ROWS)
+    values[:rare] = np.linspace(3.7, 5.1, rare)
+    table = Table.from_frame(_frame(a=values), target="class", kinds={"a": "number"})
+    assert dict(table.left_out) == {"a": "Fewer than 10 rows have other values than nearly all."}
+    values[:10] = np.linspace(3.7, 5.1, 10)
+    table = Table.from_frame(_frame(a=values), target="class", kinds={"a": "number"})
+    assert table.encoding.features[1].kind == "number"
+
+
+def test_where_a_missing_number_stands_is_nobodys_value() -> None:
+    values = np.random.default_rng(1).normal(size=ROWS)
+    values[:31] = np.nan
+    fill = Table.from_frame(_frame(a=values), target="class").encoding.features[1].fill
+    assert fill not in values
+    assert fill == pytest.approx(np.nanmedian(values), abs=0.1)
+    whole = np.floor(1000 * values)
+    fill = Table.from_frame(_frame(a=whole), target="class").encoding.features[1].fill
+    assert fill == round(fill) == pytest.approx(np.nanmedian(whole), abs=100)
+
+
+def test_integers_that_no_row_had() -> None:
+    frame = _frame(age=_cycle(*range(15, 20)), wave=_cycle(1, 2))
+    frame.loc[0, "age"] = 21
+    encoding = Table.from_frame(frame, target="class").encoding
+    held_out = frame.iloc[[1]].assign(age=22)
+    assert encoding.decode(encoding.encode(held_out))["age"].tolist() == [22]
+    with pytest.raises(InvalidInput) as caught:
+        encoding.encode(held_out.assign(wave=3))
+    assert str(caught.value) == (
+        "'wave' in row 0 must be a level that the table had: '1', '2'. Got '3': choose one of "
+        "them, or fit again on a table with this level, or with kinds={'wave': 'whole'}."
+    )
+
+
+def test_rare_levels_of_a_ladder_must_be_given() -> None:
+    values = [1] * 100 + [2] * 99 + [9]
+    with pytest.raises(InvalidInput, match="at least 10 rows at every level, which the model"):
+        Table.from_frame(_frame(a=values), target="class", kinds={"a": "ordered"})
+    unordered = pd.Categorical(values)
+    with pytest.raises(InvalidInput, match=r"pass order=\{'a': "):
+        Table.from_frame(_frame(a=unordered), target="class", kinds={"a": "ordered"})
+    given = Table.from_frame(_frame(a=values), target="class", order={"a": [1, 2, 5, 9]})
+    assert given.encoding.features[1].levels == (1, 2, 5, 9)
 
 
 # What cannot be read ----------------------------------------------------------------------------

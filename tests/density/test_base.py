@@ -156,7 +156,7 @@ def test_a_density_of_your_own(iris: Table) -> None:
 
 def test_a_density_shows_its_settings() -> None:
     assert repr(KernelDensity(bandwidth=0.5)) == (
-        "KernelDensity(bandwidth=0.5, max_rows_per_class=10000)"
+        "KernelDensity(bandwidth=0.5, smoothing='cv', max_rows_per_class=10000)"
     )
     assert repr(LinearGaussianNetwork(max_parents=2)).startswith(
         "LinearGaussianNetwork(start='naive', max_parents=2"

@@ -8,7 +8,8 @@ import pytest
 from daace._typing import FloatArray
 from daace.data.synthetic import draw_table, random_mixture
 from daace.data.table import Table
-from daace.density.kde import KernelDensity, best_bandwidth
+from daace.density.bandwidth import best_bandwidth
+from daace.density.kde import KernelDensity
 from daace.exceptions import InvalidInput, NotFitted
 
 
@@ -76,7 +77,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     W = np.random.default_rng(3).normal(size=(len(X), 2))
     joint, gradient = kde.log_joint(X), kde.log_joint_vjp(X, W)
     for block in (1, 1000):
-        monkeypatch.setattr("daace.density.kde.BLOCK", block)
+        monkeypatch.setattr("daace.density.kernels.BLOCK", block)
         assert kde.log_joint(X) == pytest.approx(joint, rel=1e-12)
         assert kde.log_joint_vjp(X, W) == pytest.approx(gradient, rel=1e-9, abs=1e-9)
 
@@ -254,7 +255,7 @@ def test_blocks_do_not_show_in_the_check(monkeypatch: pytest.MonkeyPatch) -> Non
     table = _table(3)
     kde = KernelDensity(bandwidth=0.3, max_rows_per_class=60).fit(table)
     said = kde.held_out(table)
-    monkeypatch.setattr("daace.density.kde.BLOCK", 1)
+    monkeypatch.setattr("daace.density.kernels.BLOCK", 1)
     again = kde.held_out(table)
     assert said is not None
     assert again is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,7 @@ def mixture() -> GaussianMixture:
 @pytest.fixture
 def simple(mixture, straight) -> Explainer:
     """Two features, two classes, straight lines."""
-    return Explainer(mixture, planner=straight)
+    return Explainer(mixture, planner=straight, round=False)
 
 
 @pytest.fixture(scope="session")
@@ -71,8 +71,8 @@ def malignant(cancer) -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def explainer(cancer) -> Explainer:
-    """Thirty features, learned, with the default planner."""
-    return fit(cancer)
+    """Thirty features, learned; all of them change."""
+    return replace(fit(cancer), changes="all")
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
@@ -225,7 +226,7 @@ def use_model(data: bytes, path: Path) -> str:
     if len(density.classes_) > FEW:
         return "used"
     try:
-        row = density.to_user(np.zeros((1, len(density.features_)))).iloc[0]
+        row = density.to_user(np.zeros((1, density.encoding_.width))).iloc[0]
         e = explainer.explain(row, target=density.classes_[-1], time_limit=2.0)
         use_explanation(e.to_json(), pages=False)
         explainer.save(path, include_rows=True)
@@ -253,7 +254,7 @@ def use_explanation(text: str, *, pages: bool) -> str:
 
 
 def model_files() -> dict[str, bytes]:
-    """One small model file of each kind of density."""
+    """One small model file of each kind of density, and of a table with categories."""
     iris = daace.load_table("iris")
     rules = daace.Constraints(
         upper={"petal length": np.inf},
@@ -268,6 +269,7 @@ def model_files() -> dict[str, bytes]:
     densities: dict[str, Any] = {
         "linear-gaussian": network,
         "profiles": daace.LinearGaussianNetwork(max_parents=2, profiles=2).fit(iris),
+        "mixed": mixed_network(),
         "kde": daace.KernelDensity(bandwidth=0.3).fit(iris.take(np.arange(0, 150, 3))),
         "gaussian-mixture": mixture,
         "realnvp": random_flow(network),
@@ -276,13 +278,34 @@ def model_files() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m"
         for kind, density in densities.items():
-            known = kind != "gaussian-mixture"
+            known = kind not in ("gaussian-mixture", "mixed")
             planner = daace.PathOptimizer(vertices=(0, 1), starts=2)
             daace.Explainer(density, planner=planner, constraints=rules if known else None).save(
                 path, include_rows=True
             )
             files[kind] = path.read_bytes()
     return files
+
+
+def mixed_network() -> Any:
+    """A network over numbers, one with atoms, codes of every kind, and a derived column."""
+    rng = np.random.default_rng(0)
+    good = rng.uniform(size=200) < 0.5
+    age = rng.integers(20, 60, 200)
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "young": np.where(age < 40, "yes", "no"),
+            "saved": np.where(rng.uniform(size=200) < 0.4, 0.0, rng.gamma(3, 1 + good)),
+            "job": rng.choice(["cook", "smith", None], 200),
+            "size": pd.Categorical(rng.choice(["s", "m"], 200), ["s", "m", "l"], ordered=True),
+            "kids": rng.integers(0, 3, 200) + good,
+            "class": np.where(good, "well", "ill"),
+        }
+    )
+    frame.loc[:20, "saved"] = np.nan
+    table = daace.Table.from_frame(frame, target="class")
+    return daace.LinearGaussianNetwork(profiles=2).fit(table)
 
 
 def random_flow(like: Any) -> Any:
@@ -313,7 +336,10 @@ def explanations() -> dict[str, str]:
     rules = daace.Constraints(upper={"x2": np.inf}, lower={"x1": -3.0}, only_up=["x2"])
     explainer = daace.Explainer(density, constraints=rules)
     judged = daace.Explainer(density, classifier=lambda X: 1 / (1 + np.exp(2 - X["x1"])))
+    mixed = daace.Explainer(mixed_network())
+    ill = {"age": 30, "saved": 0.0, "job": None, "size": "m", "kids": 0}
     answers = {
+        "mixed": mixed.explain(ill, target="well", alternatives=1),
         "found": explainer.explain([0.0, 0.0], target="well", alternatives=2),
         "not found": explainer.explain([0.0, 0.0], target="well", plausibility=50),
         "judged": judged.explain([0.0, 0.0], target="well"),

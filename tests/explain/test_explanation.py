@@ -278,9 +278,7 @@ def test_text_names_outcome_and_steps(explanation):
     assert text == explanation.describe()
     assert text.startswith(f"From 'malignant' to 'benign' in {explanation.step_count} steps")
     chance = percent(explanation.posterior)
-    assert (
-        f"Step {explanation.step_count} (counterfactual): {chance} 'benign', more plausible" in text
-    )
+    assert f"Step {explanation.step_count}  {chance} 'benign', more plausible" in text
     assert "smaller changes" in text
     largest = explanation.changes()["feature"].iloc[0]
     assert largest in text
@@ -290,7 +288,7 @@ def test_text_names_outcome_and_steps(explanation):
 def test_repr_html_is_a_fragment(explanation):
     html = explanation._repr_html_()
     assert "<html" not in html
-    assert "How to get there" in html
+    assert "How sure is it?" in html
 
 
 def test_to_html_writes_what_it_returns(simple, tmp_path):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from daace import Constraints, Explainer, GaussianMixture, Goal, Landscape, PathOptimizer, Problem
+from daace.data.encoding import Encoding
+from daace.data.kinds import Feature
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,40 @@ def test_alternatives_and_json_keep_the_scale(density: GaussianMixture) -> None:
     for one in (e, again, *e.alternatives):
         assert one.provenance.min_log_prob == e.provenance.min_log_prob
         assert one.plausible_scale() == e.plausible_scale()
-    assert again.provenance.constraints["given"] is None
+    assert again.provenance.constraints["given"] is True
+
+
+def mixed() -> GaussianMixture:
+    """Hardly anyone owns; who owns is rich, and so is who is granted."""
+    features = (
+        Feature("income"),
+        Feature("debt", atoms=(0.0,)),
+        Feature("housing", "category", levels=("own", "rent"), dtype="str"),
+    )
+    means = [[-1.0, 1.0], [1.0, 0.0], [2.0, 1.0]]
+    tables = [[[0.01, 0.99], [0.05, 0.95], [0.6, 0.4]], [[0.6, 0.4], [0.4, 0.6], [0.5, 0.5]]]
+    covariances, labels = [np.eye(2)] * 3, ["no", "yes", "yes"]
+    encoding = Encoding(features)
+    return GaussianMixture(
+        [10, 10, 0.1], means, covariances, labels, tables=tables, encoding=encoding
+    )
+
+
+def test_codes_are_given_exactly() -> None:
+    """Owners are compared with owners, by the same statistics as `density.given` has."""
+    known = mixed()
+    row = {"income": -1.5, "debt": 0.0, "housing": "own"}
+    rules = Constraints(fixed=["housing"])
+    e = Explainer(known).explain(row, target="yes", constraints=rules)
+    assert e.found
+    assert "not_given" not in [note.code for note in e.notes]
+    assert (e.path["housing"] == "own").all()
+    given = known.given({"housing": "own"})
+    shift = known.log_prob(known.to_model(row))[0]
+    shift -= given.log_prob(given.to_model({"income": -1.5, "debt": 0.0}))[0]
+    expected = given.draws_.mean - 0.5 * given.draws_.sd + shift
+    threshold = e.plan is not None and e.provenance.min_log_prob
+    assert threshold == pytest.approx(expected, abs=0.1)
 
 
 def test_what_is_not_a_yes_or_no_is_refused() -> None:

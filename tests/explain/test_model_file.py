@@ -134,7 +134,10 @@ def test_files_of_the_first_version_are_read():
         {"planner": {"vertices": [1.0], "starts": 8}},
         {"planner": {"vertices": [0, 1], "starts": 10**9}},
         {"planner": {"vertices": [0, 1], "starts": 2.5}},
-        {"min_posterior": None},
+        {"min_posterior": "likely"},
+        {"judge": "parliament"},
+        {"judge": "committee"},
+        {"round": 3},
         {"held_out": 3},
         {"held_out": {"rows": 10}},
     ],
@@ -144,8 +147,15 @@ def test_wrong_explainer_settings(model, changes):
     assert "holds wrong settings" in refused(model)
 
 
-@pytest.mark.parametrize("name", ["penalty", "plausibility", "min_posterior"])
-@pytest.mark.parametrize("value", [10**400, "inf", "nan", True, "1", None, [1]])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (name, value)
+        for name in ("penalty", "plausibility", "min_posterior")
+        for value in (10**400, "inf", "nan", True, "1", None, [1])
+        if (name, value) != ("min_posterior", None)  # that of the judges
+    ],
+)
 def test_settings_that_are_no_numbers(model, name, value):
     change_settings(model, {name: value})
     refused(model)

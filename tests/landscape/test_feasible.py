@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from daace import Constraints, LinearGaussianNetwork, load_table
 from daace.landscape.feasible import Changes, FeasibleSet, Grid, project_paths
 from daace.landscape.linear_constraints import Slabs
 
@@ -99,3 +100,14 @@ def test_how_many_features_change() -> None:
     turn = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     assert feasible.allows(turn).all()
     assert not feasible.contains(turn)
+
+
+def test_whole_numbers_with_a_direction_do_not_exclude_the_start():
+    table = load_table("loans").take(np.arange(400))
+    density = LinearGaussianNetwork().fit(table)
+    rules = Constraints(only_up=["employed_years"], max_rise={"employed_years": 2}, natural=True)
+    rows = table.to_frame()[list(density.features_)].iloc[:60]
+    for _, row in rows.iterrows():
+        x = density.to_model(row)[0]
+        feasible = rules.compile(density, x, row=density.user_values(row)[0]).feasible
+        assert feasible.contains(np.stack([x, x]))

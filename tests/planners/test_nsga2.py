@@ -18,6 +18,7 @@ from daace import (
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.landscape.path import midpoint_rule, straight_paths
 from daace.planners import nsga2
+from daace.planners.genes import first_ends
 from daace.planners.nsga2 import NSGA2, tune_nsga2
 
 pytest.importorskip("pymoo")
@@ -118,7 +119,7 @@ def test_equals_pymoos_own_loop(problem):
 
     plan = NSGA2(vertices=1, population=20, generations=25).solve(problem, rng=generator(3))
     rng = generator(3)
-    first = straight_paths(problem.x, nsga2._first_ends(problem, 20, rng), 1)
+    first = straight_paths(problem.x, first_ends(problem, 20, rng), 1)
     landscape, feasible = problem.landscape, problem.feasible
     unit = np.abs(landscape.roughness(landscape.density.log_prob(np.concatenate(first)))).max()
 

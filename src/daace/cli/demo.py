@@ -9,24 +9,31 @@ import typer
 
 from daace.cli.terminal import busy, check_file, note
 
-#: A typical malignant case of breast_cancer, kept out of the fit of the demo.
-DEMO_ROW = 499
+#: A refused application of the table, kept out of the fit of the demo.
+DEMO_ROW = 30
 
 
 def demo(
     html: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("demo.html"),
 ) -> None:
-    """Explain one malignant case of the table breast_cancer, which the model has not seen."""
+    """Explain one refused loan of a simulated table, which the model has not seen."""
     from daace.data.catalog import load_table
     from daace.explain.fitting import fit as learn
+    from daace.landscape.constraints import Constraints
 
     check_file("--html", html)
-    table = load_table("breast_cancer")
+    table = load_table("loans")
     others = [row for row in range(len(table)) if row != DEMO_ROW]
-    with busy("Learning the density of 568 cases"):
+    rules = Constraints(
+        fixed=["age"],
+        only_up=["education", "employed_years"],
+        max_rise={"employed_years": 2},
+    )
+    with busy("Learning from 2,999 simulated loan applications"):
         explainer = learn(table.take(others))
-    with busy("Looking for a path to 'benign'"):
-        explanation = explainer.explain(table.to_frame().iloc[DEMO_ROW], target="benign")
+    with busy("Looking for a path from 'refused' to 'granted'"):
+        row = table.to_frame().iloc[DEMO_ROW]
+        explanation = explainer.explain(row, target="granted", constraints=rules)
     typer.echo(explanation.describe())
     with busy("Drawing"):
         explanation.to_html(html)

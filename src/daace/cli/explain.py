@@ -62,6 +62,13 @@ class Question:
         list[int] | None,
         typer.Option(help="Number of waypoints between start and end to try; repeatable."),
     ] = None
+    changes: Annotated[
+        str | None,
+        typer.Option(
+            help="few: hold features while the cost grows by at most a quarter; all: the cheapest "
+            "path."
+        ),
+    ] = None
     sparsity: Annotated[
         float | None,
         typer.Option(help="Share by which the cost may grow so that fewer features change."),
@@ -177,7 +184,7 @@ def _explain_one(
     with busy("Looking for a path"):
         explainer = _configure(model, question, constraints)
         explanation = explainer.explain(
-            _pick_row(data, one.row or 0, explainer.density),
+            pick_row(data, one.row or 0, explainer.density),
             target=question.to,
             min_log_prob=question.min_log_prob,
             seed=question.seed,
@@ -236,22 +243,32 @@ def _configure(model: Path, question: Question, constraints: Constraints | None)
         "plausibility": question.plausibility,
         "min_posterior": question.min_posterior,
         "constraints": constraints,
-        "planner": _planner(explainer, question),
+        "changes": question.changes,
     }
-    return replace(explainer, **{name: value for name, value in given.items() if value is not None})
+    explainer = replace(
+        explainer, **{name: value for name, value in given.items() if value is not None}
+    )
+    return _with_planner(explainer, question)
 
 
-def _planner(explainer: Explainer, question: Question) -> Any:
-    """Return the planner that the options ask for; None if they do not."""
+def _with_planner(explainer: Explainer, question: Question) -> Explainer:
+    """Return the explainer with the planner that the options ask for."""
+    from daace.explain.asking.settings import PLANNERS
     from daace.planners.optimizer import PathOptimizer
 
-    planner = explainer.planner if isinstance(explainer.planner, PathOptimizer) else PathOptimizer()
+    if question.changes is not None:  # replaces the planner of the file
+        explainer = replace(explainer, planner=None)
     given: dict[str, Any] = {}
     if question.vertices:
         given["vertices"] = tuple(question.vertices)
     if question.sparsity is not None:
         given["sparsity"] = question.sparsity
-    return replace(planner, **given) if given else None
+    if not given:
+        return explainer
+    planner = explainer.planner
+    if not isinstance(planner, PathOptimizer):
+        planner = PLANNERS[explainer.changes]
+    return replace(explainer, planner=replace(planner, **given))
 
 
 def import_object(text: str) -> Any:
@@ -304,7 +321,17 @@ def _check_use(one: OneRow, question: Question, many: AllRows) -> None:
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
 
 
-def _pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
+def pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
+    """Return one row of a file, with the columns that the model needs.
+
+    Args:
+        data: the file.
+        row: its number, from 0.
+        density: knows the columns.
+
+    Raises:
+        InvalidInput: there is no such row, or it cannot be read.
+    """
     from daace.data.files import read_frame
     from daace.explain.asking.query import refuse
     from daace.explain.asking.rows import read_rows

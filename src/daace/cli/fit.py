@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from daace._checks import check_choice
 from daace._options import expanded
 from daace._wording import quote
 from daace.cli.tables import Columns, read_table
@@ -43,6 +44,10 @@ class Learning:
     density: Annotated[
         str, typer.Option(help=f"How to learn: one of {quote(learned_kinds())}.")
     ] = learned_kinds()[0]
+    judge: Annotated[
+        str,
+        typer.Option(help="Who decides the class: several models, or the density alone."),
+    ] = "committee"
     settings: Annotated[
         Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
     ] = None
@@ -53,6 +58,14 @@ class Learning:
     checkpoint: Annotated[
         Path | None, typer.Option(help="File from which a stopped training of a realnvp continues.")
     ] = None
+    few_or_all: Annotated[
+        str,
+        typer.Option(
+            "--changes",
+            help="What explanations look for: few changes at a cost up to a quarter higher, or all "
+            "that the cheapest path needs.",
+        ),
+    ] = "few"
     include_rows: Annotated[
         bool, typer.Option("--include-rows", help="Allow a file that holds training rows (kde).")
     ] = False
@@ -69,20 +82,22 @@ def fit(
 ) -> None:
     """Learn the density of a table and write it to a model file."""
     from daace.density.realnvp import RealNVP
-    from daace.explain.explainer import Explainer
+    from daace.explain.fitting import explainer_of
     from daace.explain.fitting import fit as learn
-    from daace.explain.trust.held_out import check_fit
 
     _check_use(data, output, learning)
     unfitted = _unfitted(learning.density, learning.settings, learning.changes or [])
+    changes: Any = learning.few_or_all
+    judge: Any = learning.judge
     table = read_table(data, columns)
     if isinstance(unfitted, RealNVP):
         trained = _train(unfitted, table, learning.checkpoint)
-        explainer = Explainer(trained, held_out=check_fit(trained, table))
-        explainer.save(output)
+        explainer = explainer_of(trained, table, learning.judge, checked=True)
+        replace(explainer, changes=changes).save(output)
     else:
         with busy(f"Learning the density of {len(table)} rows"):
-            explainer = learn(table, density=unfitted)
+            explainer = learn(table, density=unfitted, judge=judge)
+            explainer = replace(explainer, changes=changes)
             explainer.save(output, include_rows=learning.include_rows)
     names = "1 feature" if len(table.features) == 1 else f"{len(table.features)} features"
     note(
@@ -95,6 +110,10 @@ def fit(
 def _check_use(data: Path, output: Path, learning: Learning) -> None:
     """Refuse options that do not go together, and files that cannot be written."""
     kind, settings, checkpoint = learning.density, learning.settings, learning.checkpoint
+    if learning.judge not in ("committee", "density"):
+        raise InvalidInput(
+            argument="--judge", expected="be 'committee' or 'density'", got=f"'{learning.judge}'"
+        )
     if kind not in learned_kinds():
         raise InvalidInput(
             argument="--density", expected=f"be one of {quote(learned_kinds())}", got=f"'{kind}'"
@@ -104,6 +123,7 @@ def _check_use(data: Path, output: Path, learning: Learning) -> None:
             f"A model file of density '{kind}' holds the training rows: "
             "pass --include-rows if its readers may see them."
         )
+    check_choice("--changes", learning.few_or_all, ("few", "all"))
     check_file("--output", output, data, settings)
     for option, path in (("--settings", settings), ("--checkpoint", checkpoint)):
         if path is not None and kind != "realnvp":

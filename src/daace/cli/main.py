@@ -19,6 +19,7 @@ from daace.cli.demo import demo
 from daace.cli.eqi import app as eqi_app
 from daace.cli.explain import explain
 from daace.cli.fit import fit
+from daace.cli.reasons import reasons
 from daace.cli.study import app as study_app
 from daace.cli.terminal import fail, show_warning
 from daace.cli.tune import tune
@@ -40,6 +41,7 @@ app.command(
     epilog="Example: daace explain model.daace data.csv --row 3 --to benign --fixed age "
     "--max-changed 3 --html why.html"
 )(explain)
+app.command(epilog="Example: daace reasons model.daace data.csv --row 3 --to granted")(reasons)
 app.command(epilog="Example: daace check model.daace held_out.csv --target class --plot check.png")(
     check
 )

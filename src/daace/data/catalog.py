@@ -56,7 +56,7 @@ def load_table(name: str | int) -> Table:
 
     Looked up in this order: the tables inside scikit-learn's wheel and 'loans', 3,000 simulated
     loan applications (`daace.data.loans`); tables with categories in `$DAACE_DATA/mixed/NAME.csv`,
-    whose ordered text has the order in `schema.json` beside it; then
+    whose ordered columns have the levels in `schema.json` beside it; then
     `$DAACE_DATA/benchmark/NAME.parquet` (any name; its column 'class' is the target, every feature
     is a number); then OpenML (downloaded once, cached by scikit-learn). The tables from OpenML are
     those of the benchmark of Grinsztajn et al. 2022 (arXiv:2207.08815).
@@ -127,12 +127,11 @@ def _bundled(name: str) -> Table:
 
 
 def _mixed(folder: Path, name: str) -> Table:
-    """Return a table with categories; `schema.json` has the order of its ordered text."""
+    """Return a table with categories; `schema.json` has the levels of its ordered columns."""
     schema = folder / "schema.json"
     order = {}
     if schema.exists():
-        levels = load_json(schema.read_text(encoding="utf-8"))[name]["ordinal"]
-        order = {column: names for column, names in levels.items() if isinstance(names[0], str)}
+        order = load_json(schema.read_text(encoding="utf-8"))[name]["ordinal"]
     frame = read_frame(folder / f"{name}.csv")
     return Table.from_frame(frame, target=MIXED[name], order=order, name=name)
 

@@ -133,11 +133,16 @@ def determines(source: Factor, other: Factor) -> bool:
         if len(steps) >= FEW_VALUES or rows.min() < FEWEST_ROWS:
             return False
         choices, cuts = float(len(steps)), len(steps) - 1
-    elif len(source.values) > MOST_KEPT:
+    elif len(source.values) > MOST_KEPT or _tells_of_few(source):
         return False
     chance = gammaln(other.counts + 1).sum() - gammaln(other.counts.sum() + 1)
     chance += choices * log(len(other.values)) + cuts * log(len(source.values))
     return bool(chance < NO_ACCIDENT)
+
+
+def _tells_of_few(source: Factor) -> bool:
+    """Whether what a level stands for would tell of a few rows: a ladder pools no levels."""
+    return source.column.kind == "ordered" and int(source.counts.min()) < FEWEST_ROWS
 
 
 def make_derived(column: Column, source: Column, feature: Feature) -> Derived:

@@ -35,6 +35,7 @@ ATOM_SHARE, SPIKE_SHARE, SPIKE = 0.1, 0.05, 2.0
 
 RARE = f"Fewer than two of its levels have {FEWEST_ROWS} rows."
 NEARLY_EMPTY = f"It has fewer than {FEWEST_ROWS} values."
+NEARLY_CONSTANT = f"Fewer than {FEWEST_ROWS} rows have other values than nearly all."
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,9 @@ def infer_kind(series: pd.Series) -> Kind:
 
     Floats count as integers if there are 20 of them or more, and all are whole: gaps turn
     integers into floats. Decimals that repeat 20 times on average are ordered, such as ratings by
-    half stars.
+    half stars. Levels are part of a model, and a level that a few rows have would tell of them: so
+    numbers are ordered only if every level has 10 rows. If all but a few rows have one of two
+    values, they are a category, which pools the others.
 
     Args:
         series: text, truth values, categories or numbers, perhaps with gaps.
@@ -110,11 +113,14 @@ def infer_kind(series: pd.Series) -> Kind:
         return "category"
     values = numbers_of(series)
     values = values[~np.isnan(values)]
-    distinct = len(np.unique(values))
+    counts = np.sort(np.unique(values, return_counts=True)[1])
+    if len(counts) and counts[-1] >= FEWEST_ROWS and 0 < counts[:-2].sum() < FEWEST_ROWS:
+        return "category"
+    ladder = len(counts) < FEW_VALUES and counts.min(initial=FEWEST_ROWS) >= FEWEST_ROWS
     enough = not pd.api.types.is_float_dtype(series.dtype) or len(values) >= FEW_VALUES
     if is_whole(values) and enough:
-        return "ordered" if distinct < FEW_VALUES else "whole"
-    repeated = distinct < FEW_VALUES and len(values) >= FEW_VALUES * distinct
+        return "ordered" if ladder else "whole"
+    repeated = ladder and len(values) >= FEW_VALUES * len(counts)
     return "ordered" if repeated else "number"
 
 
@@ -229,18 +235,51 @@ def _number_feature(column: Column, shared: dict[str, Any]) -> Feature | str:
     # A 'number' may end between two integers: then it comes back as a float.
     exact = column.kind == "whole" or pd.api.types.is_float_dtype(series.dtype)
     lower, upper = natural_bounds(column.name, known)
-    middle = float(np.median(known))
+    atoms = find_atoms(known)
+    if _few_beside(known, atoms):
+        return NEARLY_CONSTANT
+    middle = _middle(known, whole=column.kind == "whole") if gaps.any() else 0.0
     return Feature(
         **{**shared, "dtype": shared["dtype"] if exact else "float64"},
-        atoms=(*find_atoms(known), *([math.nan] if gaps.any() else [])),
-        fill=(float(np.floor(middle)) if column.kind == "whole" else middle) if gaps.any() else 0.0,
+        atoms=(*atoms, *([math.nan] if gaps.any() else [])),
+        fill=middle,
         lower=lower,
         upper=upper,
     )
 
 
+def _few_beside(values: FloatArray, atoms: tuple[float, ...]) -> bool:
+    """Whether some, but too few, rows differ from the atoms and the most frequent other value.
+
+    Their mean and standard deviation would tell of them.
+    """
+    others, counts = np.unique(values[~np.isin(values, atoms)], return_counts=True)
+    if not len(others):
+        return False
+    most = int(counts.max())
+    rest = int(counts.sum())
+    if most >= FEWEST_ROWS:
+        rest -= most
+    return 0 < rest < FEWEST_ROWS and (bool(atoms) or most >= FEWEST_ROWS)
+
+
+def _middle(values: FloatArray, *, whole: bool) -> float:
+    """Return the median, or the mean of the middle half where the median may be one row's value."""
+    median = float(np.median(values))
+    if (values == median).sum() >= FEWEST_ROWS:
+        return median
+    kept = min(len(values), max(FEWEST_ROWS, len(values) - 2 * (len(values) // 4)))
+    begin = (len(values) - kept) // 2
+    mean = float(np.sort(values)[begin : begin + kept].mean())
+    return float(np.rint(mean)) if whole else mean
+
+
 def _levels(column: Column) -> dict[Level, int]:
-    """Return the number of rows of each level: in the order given, declared, or sorted."""
+    """Return the number of rows of each level: in the order given, declared, or sorted.
+
+    Levels of an ordered column that the user gives or declares are no secret: all are kept, also
+    those that a few rows have, or none, since dropping the latter would tell of the former.
+    """
     series = column.series
     counts = {
         plain_level(value): int(n)
@@ -257,17 +296,39 @@ def _levels(column: Column) -> dict[Level, int]:
                 expected="name every level",
                 got=f"none for {quote(unknown)}",
             )
-        return {level: counts[level] for level in column.order if level in counts}
+        return {level: counts.get(level, 0) for level in column.order}
     if isinstance(series.dtype, pd.CategoricalDtype):
         declared = [plain_level(level) for level in series.dtype.categories]
-        return {level: counts[level] for level in declared if level in counts}
+        if column.kind == "ordered" and series.dtype.ordered:
+            return {level: counts.get(level, 0) for level in declared}
+        counts = {level: counts[level] for level in declared if level in counts}
+        if column.kind == "ordered":
+            _check_ladder(column, counts)
+        return counts
     if column.kind == "ordered" and any(isinstance(level, str) for level in counts):
         raise InvalidInput(
             argument=f"The order of '{column.name}'",
             expected="be given, since text does not tell it",
             remedy=f"pass order={{'{column.name}': [...]}} with the levels from low to high",
         )
+    if column.kind == "ordered":
+        _check_ladder(column, counts)
     return {level: counts[level] for level in sorted(counts)}
+
+
+def _check_ladder(column: Column, counts: Mapping[Level, int]) -> None:
+    """Raise `InvalidInput` for an ordered column with rare levels that the user did not name."""
+    fewest = min(counts.values(), default=FEWEST_ROWS)
+    if fewest < FEWEST_ROWS:
+        raise InvalidInput(
+            argument=f"'{column.name}' of kind 'ordered'",
+            expected=f"have at least {FEWEST_ROWS} rows at every level, which the model will name",
+            got=f"{fewest} at one of them",
+            remedy=(
+                f"pass order={{'{column.name}': [...]}} if its levels are no secret, or choose "
+                "another kind"
+            ),
+        )
 
 
 def is_whole_number_column(series: pd.Series) -> bool:

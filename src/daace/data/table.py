@@ -85,8 +85,10 @@ class Table:
         """Make a table from a DataFrame whose column `target` holds the class.
 
         Each column is a number, a whole number, ordered or a category, by its dtype and values:
-        `kinds` shows which. Integers with fewer than 20 values are ordered; text, truth values
-        and unordered categories are categories. Missing values are allowed. Columns that are a
+        `kinds` shows which. Integers with fewer than 20 values are ordered if each has 10 rows;
+        text, truth values and unordered categories are categories. Missing values are allowed.
+        Rare levels of ordered columns are named by a model only if `order` or a categorical dtype
+        names them: these are taken to be no secret. Columns that are a
         function of one other column are not modelled but computed from it. Columns that look like
         ids or do not vary, and categories with fewer than two levels of 10 rows, are not used:
         `left_out` has their names and the reason. In rows to explain they are passed through,
@@ -103,7 +105,8 @@ class Table:
             kinds: "number", "whole", "ordered" or "category" by column, where it is not what the
                 values suggest; or "number" for all columns, as the paper has them: then
                 nothing is derived, no value is an atom, and none may be missing.
-            order: levels from low to high by column; such a column is ordered.
+            order: levels from low to high by column; such a column is ordered. Model files have
+                them, also those without rows.
             encoding: read the columns as another table did, such as that of a fitted model.
 
         Raises:
@@ -172,7 +175,7 @@ class Table:
         Example:
             >>> frame = pd.DataFrame({"kids": [0, 2, 1], "age": [31.5, 40, 28], "y": [0, 1, 1]})
             >>> Table.from_frame(frame, target="y").kinds["kind"].tolist()
-            ['ordered', 'number']
+            ['whole', 'number']
         """
         return describe(self.encoding)
 

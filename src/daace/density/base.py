@@ -158,27 +158,27 @@ class ConditionalDensity(ABC):
         X = self.to_model(table.to_frame())
         return HeldOut(self.log_joint(X), np.searchsorted(self.classes_, table.y), self.draws_)
 
-    def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+    def given(self, values: Mapping[str, object]) -> ConditionalDensity:
         """Return the density of the other features, p(x_free, y | x_fixed).
 
         Args:
-            values: by feature, in user units.
+            values: by feature, in user units; a gap (NaN or None) is given as one.
 
         Raises:
             InvalidInput: this density has no exact conditional, or the values do not fit.
         """
         raise InvalidInput(
             f"A {type(self).__name__} has no exact density of some features given others: "
-            "networks, mixtures and kernel densities of numbers have."
+            "networks, mixtures and kernel densities have."
         )
 
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
     ) -> FloatArray | None:
-        """Return fixed-seed draws that share some features with a row.
+        """Return fixed-seed draws that share some columns with a row.
 
         Args:
-            fixed: positions of the shared features.
+            fixed: the shared columns; a number with atoms counts if its code is shared, too.
             x: the row in model space, shape `(n,)`.
             draws: how many.
             label: draw from one class only.
@@ -201,7 +201,11 @@ class ConditionalDensity(ABC):
         Returns:
             None if this density cannot say.
         """
-        X = self.draw_given(fixed, x, GIVEN_DRAWS)
+        if type(self).draw_given is ConditionalDensity.draw_given:
+            return None
+        atoms = self.encoding_.atom_columns
+        codes = [atoms[j] for j in fixed.tolist() if j in atoms]
+        X = self.draw_given(np.array([*fixed, *codes], dtype=np.intp), x, GIVEN_DRAWS)
         return None if X is None else self.draws_.with_log_prob(self.log_prob(X))
 
     # What follows from it ---------------------------------------------------------------------
@@ -380,7 +384,7 @@ class ConditionalDensity(ABC):
         Example:
             >>> from daace import KernelDensity
             >>> KernelDensity().set_params(bandwidth=0.5)
-            KernelDensity(bandwidth=0.5, max_rows_per_class=10000)
+            KernelDensity(bandwidth=0.5, smoothing='cv', max_rows_per_class=10000)
         """
         return change_params(self, params)
 

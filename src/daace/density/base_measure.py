@@ -14,8 +14,12 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.density.bayes import log_sum_exp
+from daace.density.codes import CodeLayout
 from daace.density.components import ClassComponents
 from daace.density.draws import DRAWS, DRAWS_SEED
+
+#: Largest weight of a line: model space is standardised, so that no mean log-density is as large.
+LARGEST_WEIGHT = 50.0
 
 
 def weigh_lines(components: ClassComponents) -> ClassComponents:
@@ -65,3 +69,18 @@ def line_weights(components: ClassComponents, X: FloatArray) -> FloatArray:
         if len(there):
             weights[i] = np.concatenate(found).mean()
     return weights
+
+
+def check_line_weights(weights: FloatArray, layout: CodeLayout) -> None:
+    """Raise `ValueError` unless the weights of lines can be those of a density.
+
+    Args:
+        weights: from a model file.
+        layout: which numbers have atoms.
+    """
+    if weights.shape != layout.numbers.shape:
+        raise ValueError("it has other numbers than its encoding")
+    if weights[layout.atoms < 0].any():
+        raise ValueError("a number without atoms has a weight for its line")
+    if np.abs(weights).max(initial=0.0) > LARGEST_WEIGHT:
+        raise ValueError("the weight of a line is too large")

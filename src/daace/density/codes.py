@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -84,6 +84,13 @@ class CodeLayout:
             values,
         )
 
+    @classmethod
+    def plain(cls, width: int) -> CodeLayout:
+        """Return the layout of numbers without atoms."""
+        none = np.zeros(0, dtype=np.intp)
+        numbers = np.arange(width)
+        return cls(width, numbers, none, (), np.full(width, -1), np.zeros((width, 1)))
+
     @cached_property
     def atomic(self) -> IntArray:
         """Numbers that have atoms, by their place among the numbers."""
@@ -104,6 +111,26 @@ class CodeLayout:
         if codes is not None:
             X[..., self.columns] = codes
         return X
+
+    def hold(self, columns: IntArray, x: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return which codes and numbers of a row are fixed, if these columns are.
+
+        A number is fixed elsewhere only if its code is, too; at an atom its code says all.
+
+        Args:
+            columns: of the model array.
+            x: the row, shape `(width,)`.
+
+        Returns:
+            The code of each column of codes, -1 where it is free; and each number, NaN where it is
+            free or at an atom.
+        """
+        held = np.zeros(self.width, dtype=bool)
+        held[columns] = True
+        codes = np.where(held[self.columns], x[self.columns], -1).astype(np.intp)
+        known = held[self.numbers]
+        known[self.atomic] &= codes[self.atoms[self.atomic]] == 0
+        return codes, np.where(known, x[self.numbers], np.nan)
 
     def elsewhere(self, codes: IntArray) -> FloatArray | None:
         """Return 1 where a number stands at none of its atoms, else 0; None if all do.
@@ -162,6 +189,30 @@ class CodeTables:
                 place = flat[:, parent] * table.shape[1] + place
             total += table.reshape(-1, table.shape[2]).take(place, axis=0)
         return total.reshape(*codes.shape[:-1], total.shape[1])
+
+    def given(self, codes: IntArray) -> tuple[CodeTables, FloatArray]:
+        """Return the tables of p(d | some codes, c), and log p(some codes | c) of each component.
+
+        Messages go from children to parents (Pearl 1982): a code's table is multiplied by what its
+        children say of each of its values.
+
+        Args:
+            codes: shape `(columns,)`, -1 where a code is free.
+        """
+        beside = [np.zeros((size, self.tables[0].shape[2])) for size in self.layout.sizes]
+        tables, total = list(self.tables), np.zeros(self.tables[0].shape[2])
+        for j in reversed(parents_first(self.parents)):
+            logs, parent = self.tables[j] + beside[j], int(self.parents[j])
+            if codes[j] >= 0:
+                logs[:, np.arange(logs.shape[1]) != codes[j]] = -np.inf
+            top = logs.max(axis=1)
+            message = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
+            tables[j] = logs - message[:, None]
+            if parent >= 0:
+                beside[parent] += message
+            else:
+                total += message[0]
+        return replace(self, tables=tables), total
 
     def shares(self) -> list[FloatArray]:
         """Return the probability of each code in each component, shape `(codes, components)`."""

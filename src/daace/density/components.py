@@ -149,8 +149,8 @@ class ClassComponents:
 
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, index: int | None = None
-    ) -> FloatArray | None:
-        """Return draws that share some features with a row, shape `(draws, n)`; None with codes.
+    ) -> FloatArray:
+        """Return draws of numbers that share some features with a row, shape `(draws, n)`.
 
         The draws of all rows come from the same standard normal numbers, and components are drawn
         systematically, so that rows which differ little get draws that differ little.
@@ -161,8 +161,6 @@ class ClassComponents:
             draws: how many.
             index: draw from one class only.
         """
-        if self.codes is not None:
-            return None
         conditional = self.given(fixed, x[fixed])[0]
         logs = conditional.gaussians.log_weights
         if index is not None:

@@ -73,7 +73,7 @@ class WhitenedGaussians:
 
     def blocks(self, rows: int) -> Iterator[slice]:
         """Split rows into blocks that fit into memory."""
-        step = max(1, BLOCK // self.offsets.size)
+        step = max(1, BLOCK // max(1, self.offsets.size))  # tables may have no numbers
         return (slice(begin, begin + step) for begin in range(0, max(rows, 1), step))
 
     def log_joint_and_pullback(
@@ -119,7 +119,7 @@ class WhitenedGaussians:
         """
         stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
         count, waypoints, n = paths.shape
-        residuals = (paths.reshape(-1, n) @ stacked.T).reshape(
+        residuals = (paths.reshape(count * waypoints, n) @ stacked.T).reshape(
             count, waypoints, *self.offsets.shape
         )
         residuals += self.offsets
@@ -144,7 +144,9 @@ class WhitenedGaussians:
             gradient = np.zeros_like(residuals)
             gradient[:, :-1] = first * here + 0.5 * both * there
             gradient[:, 1:] += last * there + 0.5 * both * here
-            to_waypoints: FloatArray = -(gradient.reshape(-1, len(stacked)) @ stacked)
+            to_waypoints: FloatArray = -(
+                gradient.reshape(count * waypoints, len(stacked)) @ stacked
+            )
             return to_waypoints.reshape(paths.shape)
 
         return log_joint, pullback

@@ -19,7 +19,7 @@ from daace.density.codes import CodeLayout, CodeTables
 from daace.density.components import ClassComponents
 from daace.density.draws import HeldOut, check_draw
 from daace.density.gaussian import WhitenedGaussians
-from daace.density.given import given_components
+from daace.density.given import draw_given_components, given_components
 from daace.density.network.arc_rules import Arcs, check_counts, first_graph, read_arcs
 from daace.density.network.expectation import MonomialRows
 from daace.density.network.families import (
@@ -46,7 +46,7 @@ from daace.density.network_arrays import (
     tables_from_arrays,
     tables_to_arrays,
 )
-from daace.density.privacy import FEWEST_ROWS
+from daace.density.privacy import FEWEST_ROWS, count_copies
 from daace.density.profile_words import describe_profiles, number_within
 from daace.density.splits import split_for_check
 from daace.density.transaction import all_or_nothing
@@ -67,10 +67,10 @@ class LinearGaussianNetwork(ConditionalDensity):
     variances without bias; profiles by EM, see `ProfileLearner`. Given class and profile, x is a
     single Gaussian, so density and gradient are one matrix product.
 
-    No row can be read out of the parameters: every class has at least 10 rows, every profile at
-    least 10 and twice as many as there are features, and a feature has at least two parameters
-    (coefficients, intercept, variance) fewer than there are rows in the class or profile, or in
-    the table if the class is not its parent.
+    No row can be read out of the parameters: every class has at least 10 different rows, every
+    profile at least 10 and twice as many as there are features, and a feature has at least two
+    parameters (coefficients, intercept, variance) fewer than there are rows in the class or
+    profile, or in the table if the class is not its parent. See `privacy` for codes and copies.
 
     Args:
         start: 'naive' begins with the class as parent of every feature, 'empty' with no arcs.
@@ -154,8 +154,10 @@ class LinearGaussianNetwork(ConditionalDensity):
         numbers = X[:, layout.numbers] if coded else X
         stats = SufficientStatistics.of(numbers, y, len(self.classes_))
         climb = self._climb(stats)
-        rows = [X[y == k] for k in range(len(self.classes_))]
-        rows = [group[np.lexsort(group.T[::-1])] for group in rows]  # any order gives this one
+        order = np.lexsort((*X.T[::-1], y))  # any order of the rows gives this one
+        ends = np.searchsorted(y[order], np.arange(1, len(self.classes_)))
+        rows = np.split(X[order], ends)
+        counted = np.split(count_copies(numbers, y)[order], ends)
         whole = (table.X == table.X.round()).all(axis=0)
         grid = whole / 12 / self.standardizer_.scale**2
         trade: Trade = NumbersOnly(grid, climb)
@@ -168,12 +170,14 @@ class LinearGaussianNetwork(ConditionalDensity):
         counts = counts or [int(self.profiles)] * len(rows)
         codes = None
         if coded:
-            several = MixedLearner([MixedRows(group, layout) for group in rows], grid, climb)
-            mixed, structure, _ = several.learn(counts)
+            both = zip(rows, counted, strict=True)
+            groups = [MixedRows(group, layout, own) for group, own in both]
+            mixed, structure, _ = MixedLearner(groups, grid, climb).learn(counts)
             parameters = mixed.numbers
             codes = CodeTables(layout, mixed.parents, mixed.tables, np.zeros(len(layout.numbers)))
         elif max(counts) > 1:
-            learner = ProfileLearner([MonomialRows(group) for group in rows], stats, grid, climb)
+            plain = [MonomialRows(*group) for group in zip(rows, counted, strict=True)]
+            learner = ProfileLearner(plain, stats, grid, climb)
             parameters, structure, _ = learner.learn(counts)
         else:
             structure = climb(stats, None)
@@ -210,8 +214,12 @@ class LinearGaussianNetwork(ConditionalDensity):
         parts = split_for_check(table)
         if parts is None:
             return None
+        return self.refit(parts[0]).judge_table(parts[1])
+
+    def refit(self, table: Table) -> Self:
+        """Return a network of other rows, with the same settings and numbers of profiles."""
         counts = np.bincount(self.components_.owner).tolist()
-        return type(self)(**self.get_params())._fit(parts[0], counts, False).judge_table(parts[1])
+        return type(self)(**self.get_params())._fit(table, counts, False)
 
     def bic(self, table: Table) -> float:
         """Return the BIC of this graph, without profiles, on a table: higher is better.
@@ -290,14 +298,14 @@ class LinearGaussianNetwork(ConditionalDensity):
         X, chosen = self.components_.sample(n, rng=rng, index=index)
         return X, self.classes_[self.components_.owner[chosen]]
 
-    def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+    def given(self, values: Mapping[str, object]) -> ConditionalDensity:
         return given_components(self, self.components_, values)
 
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
     ) -> FloatArray | None:
         index = None if label is None else self.class_index(label)
-        return self.components_.draw_given(fixed, x, draws, index=index)
+        return draw_given_components(self.components_, fixed, x, draws, index)
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {

@@ -18,7 +18,7 @@ from daace.density.codes import CodeLayout, CodeTables
 from daace.density.components import ClassComponents
 from daace.density.draws import check_draw
 from daace.density.gaussian import WhitenedGaussians
-from daace.density.given import given_components
+from daace.density.given import draw_given_components, given_components
 from daace.exceptions import InvalidInput
 
 
@@ -126,14 +126,14 @@ class GaussianMixture(ConditionalDensity):
         chosen = rng.choice(len(weights), size=n, p=weights / weights.sum())
         return self.components_.draw(self._rank[chosen], rng=rng), self.labels[chosen]
 
-    def given(self, values: Mapping[str, float]) -> ConditionalDensity:
+    def given(self, values: Mapping[str, object]) -> ConditionalDensity:
         return given_components(self, self.components_, values)
 
     def draw_given(
         self, fixed: IntArray, x: FloatArray, draws: int, *, label: object = None
     ) -> FloatArray | None:
         index = None if label is None else self.class_index(label)
-        return self.components_.draw_given(fixed, x, draws, index=index)
+        return draw_given_components(self.components_, fixed, x, draws, index)
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         arrays = {"weights": self.weights, "means": self.means, "covariances": self.covariances}

@@ -29,7 +29,7 @@ from daace.density.soundness import check_sizes, try_density
 from daace.exceptions import InvalidInput, MissingDependency, ModelFileError, PrivacyError
 
 #: Prefixes of the names of arrays.
-DENSITY, STANDARDIZER, DRAWS = "density.", "standardizer.", "draws."
+DENSITY, STANDARDIZER, DRAWS, EXPLAINER = "density.", "standardizer.", "draws.", "explainer."
 
 
 def write_model(
@@ -44,7 +44,7 @@ def write_model(
     Args:
         path: the file; an existing one is replaced as a whole or not at all.
         density: a fitted density of a kind that the registry knows.
-        settings: what else to keep; must fit into JSON.
+        settings: what else to keep; must fit into JSON, except for arrays by name under 'arrays'.
         include_rows: whether a density that consists of training rows may be written.
 
     Raises:
@@ -61,7 +61,9 @@ def write_model(
             "pass include_rows=True if its readers may see them."
         )
     meta, arrays = to_parts(density)
-    meta["explainer"] = settings
+    meta["explainer"] = {name: part for name, part in settings.items() if name != "arrays"}
+    extra = settings.get("arrays", {})
+    arrays |= {f"{EXPLAINER}{name}": array for name, array in extra.items()}
     try:
         _check_sizes(meta, arrays)
         text = dump_json(meta, indent=1).encode("utf-8")
@@ -86,6 +88,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[ConditionalDensity, dict[s
     members = read_archive(file)
     meta = read_meta(file, members[META])
     arrays = read_arrays(file, members[ARRAYS])
+    extra = {name: arrays.pop(name) for name in list(arrays) if name.startswith(EXPLAINER)}
     try:
         density = from_parts(meta, arrays)
     except MissingDependency:
@@ -94,7 +97,10 @@ def read_model(path: str | os.PathLike[str]) -> tuple[ConditionalDensity, dict[s
         raise ModelFileError(
             f"'{file}' does not hold a usable {meta['kind']} density: {reason(error)}."
         ) from None
-    return density, meta["explainer"]
+    settings = dict(meta["explainer"])
+    if extra:
+        settings["arrays"] = {name.removeprefix(EXPLAINER): a for name, a in extra.items()}
+    return density, settings
 
 
 def to_parts(density: ConditionalDensity) -> tuple[dict[str, Any], dict[str, FloatArray]]:

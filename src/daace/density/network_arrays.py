@@ -8,12 +8,10 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.data.encoding import Encoding
+from daace.density.base_measure import check_line_weights
 from daace.density.codes import CodeLayout, CodeTables, parents_first
 from daace.density.network.graph import Structure, topological_order
 from daace.density.network.profiles import ProfileParameters
-
-#: Largest weight of a line: model space is standardised, so that no mean log-density is as large.
-LARGEST_WEIGHT = 50.0
 
 
 def parameters_from_arrays(
@@ -91,15 +89,14 @@ def tables_from_arrays(
     """
     layout = CodeLayout.of_columns(encoding, arrays["atom_values"])
     (c, n), m = parameters.intercepts.shape, len(layout.columns)
-    if n != len(layout.numbers) or arrays["line_weights"].shape != (n,):
+    if n != len(layout.numbers):
         raise ValueError("it has other numbers than its encoding")
+    check_line_weights(arrays["line_weights"], layout)
     parents = arrays["code_parents"]
     if parents.shape != (m,) or not np.isin(parents, np.arange(-1, m)).all():
         raise ValueError("a code has an unknown parent")
     places = parents.astype(np.intp)
     parents_first(places)
-    if arrays["line_weights"][layout.atoms < 0].any():
-        raise ValueError("a number without atoms has a weight for its line")
     tables = []
     for j, parent in enumerate(places.tolist()):
         table = arrays[f"table.{j}"]
@@ -109,6 +106,4 @@ def tables_from_arrays(
         if not np.allclose(np.exp(table).sum(axis=1), 1.0, rtol=0, atol=1e-6):
             raise ValueError(f"the probabilities of 'table.{j}' do not sum to 1")
         tables.append(table)
-    if np.abs(arrays["line_weights"]).max(initial=0.0) > LARGEST_WEIGHT:
-        raise ValueError("the weight of a line is too large")
     return CodeTables(layout, places, tables, arrays["line_weights"])

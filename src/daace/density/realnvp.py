@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from daace._typing import FloatArray, Labels, Pullback
 from daace._warnings import warn_user
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
-from daace.density.draws import HeldOut, draw_classes
+from daace.density.codes_first import CodesFirst, split_columns
+from daace.density.draws import HeldOut, check_draw, draw_classes
 from daace.density.flow.checkpoint import Checkpoint
 from daace.density.flow.coupling import CouplingFlow
 from daace.density.flow.presets import find_preset
@@ -36,11 +38,21 @@ FEW_HELD_OUT = 10
 #: Training has diverged if the best loss is above this multiple of a plain Gaussian's.
 DIVERGED = 2.0
 
+#: What the settings in a model file have beside a flow's own.
+BESIDE = ("stopped", "network", "encoding")
+
 WARNED = {"interrupted": "was interrupted", "overflow": "overflowed repeatedly"}
 
 
 class RealNVP(ConditionalDensity):
     """p(x, y) = p(y) N(f(x | y); 0, I) |det df/dx|, with f a stack of affine coupling layers.
+
+    On tables with codes, `p(x, d, y) = p(d, y) N(f(x | d, y); 0, I) |det df/dx|`. Here x are the
+    numbers without atoms; d is everything else, codes and numbers with atoms, of which a
+    `LinearGaussianNetwork` with profiles, fitted on them alone, gives p(d, y). The flow sees d as
+    numbers beside the class, see `FlowColumns`. A flow maps a fixed number of features, and those
+    that stand at their atom differ from row to row: so this is a density that sums and integrates
+    to 1, where a flow over filled-in values would not be one.
 
     A conditional RealNVP (Dinh, Sohl-Dickstein and Bengio 2017, arXiv:1605.08803). Each layer
     keeps some features a and maps the others, z_b = e^s x_b + t, where s and t come from a network
@@ -58,7 +70,7 @@ class RealNVP(ConditionalDensity):
     Args:
         flows: number of coupling layers.
         layers: hidden layers of each network.
-        hidden: units of a hidden layer, as a multiple of the number of features.
+        hidden: units of a hidden layer, as a multiple of the number of all features.
         learning_rate: learning rate of Adam in the first epoch.
         weight_decay: weight decay of Adam.
         noise: standard deviation of the noise, in standard deviations of a feature.
@@ -75,6 +87,7 @@ class RealNVP(ConditionalDensity):
         stopped_: why training ended: 'epochs', 'early', 'time', 'interrupted' or 'overflow'.
         log_prior_: log p(y).
         flow_: the trained `CouplingFlow`.
+        before_: the network of p(d, y); None without codes.
 
     Example:
         >>> density = RealNVP.preset("phoneme")
@@ -84,6 +97,7 @@ class RealNVP(ConditionalDensity):
 
     kind: ClassVar[str] = "realnvp"
     fewest_rows: ClassVar[int] = FEWEST_ROWS
+    takes_codes: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -165,8 +179,8 @@ class RealNVP(ConditionalDensity):
 
         Raises:
             MissingDependency: torch is not installed.
-            InvalidInput: a class has fewer than 10 rows; the training overflows with all initial
-                weights; or the checkpoint is that of another training.
+            InvalidInput: a class has fewer than 10 rows; every number has atoms; the training
+                overflows with all initial weights; or the checkpoint is that of another training.
             KeyboardInterrupt: before the end of the first epoch.
 
         Warns:
@@ -178,13 +192,26 @@ class RealNVP(ConditionalDensity):
         counts = np.bincount(y, minlength=len(self.classes_))
         rng = np.random.default_rng(self.seed)
         held_out = hold_out(X, y, rng=rng) & self.early_stopping
-        self._warn_of_limits(X.shape[1], int(held_out.sum()))
-        orders = balanced_orders(self.flows, X.shape[1], rng=rng)
+        columns = split_columns(self.encoding_)
+        before = None if columns is None else CodesFirst.fit(table, columns)
+        mapped = X if columns is None else X[:, columns.numbers]
+        context = None if columns is None else columns.context(X)
+        self._warn_of_limits(mapped.shape[1], int(held_out.sum()))
+        orders = balanced_orders(self.flows, mapped.shape[1], rng=rng)
         # More epochs or more time only prolong a training; any other change makes it another one.
         settings = self.get_params() | {"epochs": None, "time_limit": None}
         place = None if checkpoint is None else Checkpoint.of(checkpoint, table.X, y, settings)
         with one_thread():
-            trainer = Trainer(self, X, y, held_out, orders, rng)
+            trainer = Trainer(
+                self,
+                mapped,
+                y,
+                held_out,
+                orders,
+                rng,
+                context=context,
+                features=len(self.features_),
+            )
             with tiny_is_zero():
                 schedule, self.stopped_ = train(
                     trainer,
@@ -195,8 +222,10 @@ class RealNVP(ConditionalDensity):
                     checkpoint=place,
                 )
             with undisturbed():
-                flow = CouplingFlow(orders, *trainer.network(), len(counts))
+                contexts = 0 if context is None else context.shape[1]
+                flow = CouplingFlow(orders, *trainer.network(), len(counts), contexts)
                 self._keep(np.log(counts / counts.sum()), flow, history_frame(schedule.history))
+                self._begin_with(before)
                 self._describe_draws()
         self._warn_of_training(schedule, trainer.plain_loss(), checkpoint)
         return self
@@ -208,7 +237,11 @@ class RealNVP(ConditionalDensity):
         rows = np.flatnonzero(hold_out(X, y, rng=rng))  # as in `fit`
         if not self._learned_with["early_stopping"] or len(rows) < FEW_HELD_OUT:
             return None
-        return self.judge_table(table.take(rows))
+        other = copy(self)
+        if self.before_ is not None:
+            rest = np.setdiff1d(np.arange(len(y)), rows)
+            other._begin_with(self.before_.refit(table.take(rest)))
+        return other.judge_table(table.take(rows))
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`.
@@ -216,16 +249,25 @@ class RealNVP(ConditionalDensity):
         Nothing is kept for a gradient, which saves memory and an eighth of the time.
         """
         rows = self._check_rows(X)
+        if self.before_ is not None:
+            return self.before_.log_joint(self.flow_, rows)
         return self.flow_.log_density(rows) + self.log_prior_
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        log_density, pullback = self.flow_.log_density_and_pullback(self._check_rows(X))
+        rows = self._check_rows(X)
+        if self.before_ is not None:
+            return self.before_.log_joint_and_pullback(self.flow_, rows)
+        log_density, pullback = self.flow_.log_density_and_pullback(rows)
         return log_density + self.log_prior_, pullback
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None
     ) -> tuple[FloatArray, Labels]:
+        check_draw(n, rng)
         index = None if label is None else self.class_index(label)
+        if self.before_ is not None:
+            X, chosen = self.before_.sample(self.flow_, n, rng=rng, index=index)
+            return X, self.classes_[chosen]
         chosen = draw_classes(self.log_prior_, n, rng=rng, index=index)
         noise = rng.normal(size=(n, self.flow_.features))
         return self.flow_.inverse(noise, chosen), self.classes_[chosen]
@@ -242,28 +284,39 @@ class RealNVP(ConditionalDensity):
         maps = zip(self.flow_.weights, self.flow_.biases, strict=True)
         for j, (weight, bias) in enumerate(maps):
             arrays[f"weight_{j}"], arrays[f"bias_{j}"] = weight, bias
-        return arrays, self._learned_with | {"stopped": self.stopped_}
+        settings = self._learned_with | {"stopped": self.stopped_}
+        if self.before_ is not None:
+            of_network, settings["network"] = self.before_.to_arrays()
+            arrays |= of_network
+        return arrays, settings
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, FloatArray], settings: Mapping[str, Any]) -> Self:
-        density = cls(**{name: value for name, value in settings.items() if name != "stopped"})
+        density = cls(**{n: v for n, v in settings.items() if n not in BESIDE})
         check_choice("stopped", settings["stopped"], STOPPED)
         orders, log_prior, history = (arrays[n] for n in ("orders", "log_prior", "history"))
         if log_prior.ndim != 1 or orders.ndim != 2 or (orders != orders.round()).any():
             raise ValueError("'log_prior' or 'orders' is not what it must be")
         if history.ndim != 2 or history.shape[1] not in (3, 4):
             raise ValueError(f"'history' has shape {history.shape}, not (epochs, 3 or 4)")
-        maps = range(density.layers + 1)
+        before, features, maps = None, orders.shape[1], range(density.layers + 1)
+        if "encoding" in settings:
+            before = CodesFirst.from_arrays(arrays, settings["network"], settings["encoding"])
+            if len(before.columns.numbers) != features:
+                raise ValueError("it has other numbers than its encoding")
+            features = len(settings["encoding"].features)
         flow = CouplingFlow(
             orders.astype(np.intp),
             tuple(arrays[f"weight_{j}"] for j in maps),
             tuple(arrays[f"bias_{j}"] for j in maps),
             len(log_prior),
+            0 if before is None else before.columns.contexts,
         )
-        if orders.shape[0] != density.flows or flow.units != density.hidden * flow.features:
+        if orders.shape[0] != density.flows or flow.units != density.hidden * features:
             raise ValueError("the network is not of the size that its settings say")
         density.stopped_ = settings["stopped"]
         density._keep(log_prior, flow, history_frame(history))
+        density._begin_with(before)
         return density
 
     def _warn_of_training(
@@ -286,7 +339,7 @@ class RealNVP(ConditionalDensity):
 
     def _warn_of_limits(self, features: int, held_out: int) -> None:
         """Warn before a training of what it cannot achieve."""
-        if features == 1:
+        if features == 1 and not self.encoding_.code_sizes:
             warn_user(
                 "With one feature a flow is one Gaussian per class: a kernel density ('kde') "
                 "follows any shape.",
@@ -308,3 +361,7 @@ class RealNVP(ConditionalDensity):
         self.flow_ = flow
         self.history_ = history
         self._learned_with = self.get_params()  # they may be changed before the next fit
+
+    def _begin_with(self, before: CodesFirst | None) -> None:
+        self.before_ = before
+        self.line_weights_ = {} if before is None else before.line_weights

@@ -91,9 +91,12 @@ def check_model_rows(X: object, encoding: Encoding) -> FloatArray:
         raise InvalidInput(
             argument="X", expected=f"have shape (rows, {encoding.width})", got=str(rows.shape)
         )
-    for column, size in encoding.code_sizes.items():
-        codes = rows[:, column]
-        if not np.isin(codes, np.arange(size)).all():
+    if encoding.code_sizes:
+        sizes = np.array(list(encoding.code_sizes.values()))
+        codes = rows[:, list(encoding.code_sizes)]
+        known = ((codes >= 0) & (codes < sizes) & (codes == np.rint(codes))).all(axis=0)
+        if not known.all():
+            column, size = list(encoding.code_sizes.items())[int(known.argmin())]
             raise InvalidInput(
                 argument=f"Column {column} of X ('{encoding.column_names[column]}')",
                 expected=f"have codes 0 to {size - 1}",

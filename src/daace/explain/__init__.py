@@ -8,6 +8,7 @@ what is read and written.
 """
 
 from daace.explain.answers.summary import Summary
+from daace.explain.decision import DecisionReasons
 from daace.explain.explainer import Explainer
 from daace.explain.explanation import Explanation
 from daace.explain.fitting import fit
@@ -24,6 +25,7 @@ __all__ = [
     "Audit",
     "Batch",
     "Check",
+    "DecisionReasons",
     "Explainer",
     "Explanation",
     "ExplanationFront",

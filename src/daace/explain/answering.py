@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,10 +17,12 @@ from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG
+from daace.explain.answers.certainty import UNKNOWN, Certainty, Ends
 from daace.explain.answers.profiles import find_profiles
 from daace.explain.answers.provenance import Provenance
 from daace.explain.answers.reasons import relaxed_thresholds
-from daace.explain.answers.remarks import find_denial, find_oddities, find_ungiven
+from daace.explain.answers.remarks import find_denial, find_doubts, find_oddities, find_ungiven
+from daace.explain.answers.views import find_views
 from daace.explain.asking.query import Query
 from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import Solved, merge_steps, share_out, solve
@@ -31,6 +33,9 @@ from daace.landscape.switches import Switches
 from daace.notes import Note
 from daace.planners.base import Plan, Planner, Status
 
+#: Whether a bar is shown; or a function that is called with the rows done and all rows.
+Progress = bool | Callable[[int, int], None]
+
 
 @dataclass(frozen=True)
 class Jobs:
@@ -39,7 +44,8 @@ class Jobs:
     Args:
         count: processes, as in joblib: -1 means all processors; None is one.
         backend: runs them: 'loky' (this machine), 'dask' or 'ray'.
-        progress: show a bar on stderr, or a line a minute in a log.
+        progress: show a bar on stderr, or a line a minute in a log; or a function that is called
+            with the rows done and all rows.
 
     Raises:
         InvalidInput: the number is 0 or no integer, or there is no such backend.
@@ -47,7 +53,7 @@ class Jobs:
 
     count: int | None = 1
     backend: Backend = "loky"
-    progress: bool = False
+    progress: Progress = False
 
     def __post_init__(self) -> None:
         whole = isinstance(self.count, int) and not isinstance(self.count, bool)
@@ -75,10 +81,14 @@ def answer_all(
     """
     chunks = [query.take(part) for part in (share_out(len(query)) if parts is None else parts)]
     answers: dict[int, list[Explanation]] = {}
-    with Bar("Explaining", len(query), shown=jobs.progress) as bar:
+    done = 0
+    with Bar("Explaining", len(query), shown=jobs.progress is True) as bar:
         for number, some in _answer_chunks(chunks, jobs):
             answers[number] = some
+            done += len(some)
             bar.advance(steps=len(some))
+            if callable(jobs.progress):
+                jobs.progress(done, len(query))
     return tuple(
         e.with_model(chunk.take(slice(row, row + 1)))
         for number, chunk in enumerate(chunks)
@@ -152,12 +162,14 @@ def explain_solved(
     frame = frame_of_features(path, density, whole=problem.to_user.whole)
     names, profiles = find_profiles(density, density.standardizer_.transform(path))
     numbers = frame_of_rows(np.column_stack(along), ALONG)
+    judges = find_views(settings, path[[0, -1]], shares[[0, -1], index], index)
     return Explanation(
         status=plan.status,
         current=current,
         target=density.classes_.item(index),
         path=frame.rename_axis("waypoint"),
         along=numbers.assign(profile=names).rename_axis("waypoint"),
+        judges=judges,
         cost=plan.cost,
         relax={} if plan.found else relaxed_thresholds(problem, plan),
         sd=feature_scales(density),
@@ -169,10 +181,26 @@ def explain_solved(
             *find_ungiven(settings.rules, problem),
             *settings.weakness,
             *denied,
+            *find_doubts(judges, problem.goal, found=plan.found),
         ),
+        certainty=_measure_certainty(query, problem, path),
         profiles=profiles,
         plan=plan,
+        derived=tuple(column.name for column in density.encoding_.derived),
     )
+
+
+def _measure_certainty(query: Query, problem: Problem, path: FloatArray) -> Certainty:
+    """Ask the judge about rows near the end; not a classifier whose questions are counted."""
+    settings = query.settings
+    if len(path) < 2 or (settings.judges is not None and settings.classifier_budget is not None):
+        return UNKNOWN
+    start, end = settings.density.standardizer_.transform(path[[0, -1]])
+    ends = Ends(settings.density, settings.other_judge, problem.region.index, start, end)
+    try:
+        return ends.measure(problem.goal.min_posterior)
+    except InvalidInput:  # a classifier that cannot judge such rows
+        return UNKNOWN
 
 
 def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -217,16 +245,22 @@ def frame_of_features(
 ) -> pd.DataFrame:
     """Return rows in user units as a frame of the features; with codes, in the user's dtypes.
 
+    Columns that are computed from features stand where the user's frame had them.
+
     Args:
         rows: shape `(rows, columns)`.
-        density: knows names and codes.
+        density: knows names, codes and derived columns.
         whole: positions of features that are whole numbers.
     """
-    if not density.encoding_.code_sizes:
+    encoding, features = density.encoding_, list(density.features_)
+    if not (encoding.code_sizes or encoding.derived):
         return frame_of_rows(rows, density.features_, whole=whole)
     if np.isnan(rows).any():  # a row that cannot be read
-        return pd.DataFrame(np.nan, index=range(len(rows)), columns=list(density.features_))
-    return frame_of_codes(rows, density.encoding_)[list(density.features_)]
+        return pd.DataFrame(np.nan, index=range(len(rows)), columns=features)
+    frame = frame_of_codes(rows, encoding)
+    derived = [column.name for column in encoding.derived]
+    same = list(frame.columns.drop(derived)) == features
+    return frame if same else frame[[*features, *derived]]
 
 
 def explain_invalid(query: Query, row: int, reason: str) -> Explanation:

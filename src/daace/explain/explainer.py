@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal
 
 from daace._checks import check_integer
+from daace._wording import quote
 from daace.density.base import ConditionalDensity
+from daace.exceptions import InvalidInput
 from daace.explain.answering import explain_solved
 from daace.explain.answers.reasons import find_reasons
 from daace.explain.asking.query import Query
 from daace.explain.asking.rows import read_row
 from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import solve_row
+from daace.explain.decision import DecisionReasons, find_decision_reasons
 from daace.explain.explanation import Explanation
 from daace.explain.files.model_file import save
 from daace.explain.judging.classifier import ClassifierPosterior, Judges
+from daace.explain.judging.committee import Committee
 from daace.explain.several.alternatives import with_alternatives
 from daace.explain.several.front import ExplanationFront, check_search, search_front
 from daace.explain.several.many_rows import ManyRows
@@ -31,8 +36,8 @@ from daace.planners.nsga2 import NSGA2
 
 #: Settings of an explainer that a question takes over, unless it brings its own.
 OWN = (
-    "density", "planner", "penalty", "scale", "plausibility", "min_posterior", "constraints",
-    "classifier_budget", "held_out",
+    "density", "planner", "changes", "penalty", "scale", "plausibility", "min_posterior",
+    "constraints", "judge", "committee", "classifier_budget", "held_out", "round",
 )  # fmt: skip
 
 
@@ -42,14 +47,22 @@ class Explainer(ManyRows, ModelReview):
 
     Args:
         density: a fitted density.
-        planner: how to look for a path; `PathOptimizer()` when left out.
+        planner: how to look for a path; `changes` says how when left out.
+        changes: 'few' holds features at the start as long as the cost grows by no more than a
+            quarter (`PathOptimizer(sparsity=0.25)`); 'all' finds the cheapest path, which as a
+            rule changes every feature a little (`PathOptimizer()`). A planner is used as it is.
         penalty: how much the path avoids implausible regions; 0 gives the shortest path.
         scale: of the landscape, 'relative' or the paper's 'nll'.
         plausibility: how plausible the end must be, in standard deviations of log p above the
             mean of the density's draws.
-        min_posterior: smallest probability of the target at the end.
+        min_posterior: smallest probability of the target at the end. When left out, that of the
+            committee for this class, where the committee judges, and 0.5 otherwise.
         constraints: what may change.
-        classifier: judges the class in place of the density: a fitted estimator with
+        judge: 'committee': the density and the members of the committee, each of which has to give
+            the target `min_posterior`; 'density': the density alone. When left out, the committee
+            if there is one.
+        committee: a few smooth models of the class, as `daace.fit` trains them.
+        classifier: judges the class in place of both: a fitted estimator with
             `predict_proba`, a torch module in evaluation mode, or a function of rows. It gets
             rows with your columns in your units, and returns probabilities: one column for each
             class, in the order of its `classes_` or, if it has none, of `density.classes_`.
@@ -62,6 +75,9 @@ class Explainer(ManyRows, ModelReview):
             the answer is the best path found so far.
         held_out: how the density does on rows that were held out when it was fitted, as
             `daace.fit` finds it; where it does badly, every explanation has a note on it.
+        round: give round values where goal and rules allow it and the cost grows by at most 5%:
+            1,500 instead of 1,506.3. The rounded row is judged. Where a classifier of yours
+            decides, values stay as they are.
 
     Example:
         >>> from daace import GaussianMixture
@@ -73,15 +89,19 @@ class Explainer(ManyRows, ModelReview):
     density: ConditionalDensity
     _: KW_ONLY
     planner: Planner | None = None
+    changes: Literal["few", "all"] = "few"
     penalty: float = 1.0
     scale: Literal["relative", "nll"] = "relative"
     plausibility: float = -0.5
-    min_posterior: float = 0.5
+    min_posterior: float | None = None
     constraints: Constraints | None = None
+    judge: Literal["committee", "density"] | None = None
+    committee: Committee | None = None
     classifier: Any = None
     classifier_grad: Callable[[Any], Any] | None = None
     classifier_budget: int | None = None
     held_out: Check | None = None
+    round: bool = True
 
     def __post_init__(self) -> None:
         self._settings()  # says what is wrong with them
@@ -205,6 +225,67 @@ class Explainer(ManyRows, ModelReview):
         query = Query.of(settings, read_row(self.density, row), target, strict=True)
         return search_front(query, search, vertices=vertices)
 
+    def reasons(
+        self,
+        row: object,
+        *,
+        target: object = None,
+        most: int = 4,
+        sentences: Mapping[str, str] | None = None,
+    ) -> DecisionReasons:
+        """Say which features speak most against the target now, as whoever decides sees it.
+
+        For notices that have to name the principal reasons of a decision. Each reason says what
+        the feature costs the target, compared with typical rows that get it, and from which value
+        on it would not, with all else unchanged. (Why no path was found is another question:
+        that is in the notes of an explanation.)
+
+        Args:
+            row: as in `explain`.
+            target: as in `explain`.
+            most: largest number of reasons.
+            sentences: your own words for a feature that is a reason, by its name.
+
+        Raises:
+            InvalidInput: as `explain`; or there is no feature of such a name.
+        """
+        check_integer("most", most, at_least=1)
+        own = {} if sentences is None else dict(sentences)
+        if unknown := [name for name in own if name not in self.density.features_]:
+            raise InvalidInput(
+                argument="sentences",
+                expected="name features of the model",
+                got=quote(unknown),
+                remedy=f"its features are {quote(self.density.features_, 20)}",
+            )
+        settings = self._settings()
+        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        return find_decision_reasons(
+            self.density,
+            settings.other_judge or self.density,
+            self.density.user_frame(row),
+            target=query.goals[0].target,
+            name="The model" if settings.classifier is None else settings.classifier,
+            most=int(most),
+            sentences=own,
+        )
+
+    def widget(self, row: object, *, target: object = None) -> Any:
+        """Return the explorer as a notebook widget, to change values and rules and see the path.
+
+        `w.explanation` is the answer that is shown, `w.constraints` the rules that were chosen.
+
+        Args:
+            row: the row to begin with, as in `explain`.
+            target: as in `explain`.
+
+        Raises:
+            InvalidInput: as `explain`.
+            MissingDependency: anywidget is not installed: `pip install 'daace[notebook]'`.
+        """
+        # By name: this room does not know the one above it, which calls it.
+        return import_module("daace.web.widget").open_widget(self, row, target=target)
+
     def save(self, path: str | os.PathLike[str], include_rows: bool = False) -> None:
         """Write a model file: density and settings, but no classifier and no training row.
 
@@ -232,4 +313,4 @@ class Explainer(ManyRows, ModelReview):
 
     @property
     def _classifier_judge(self) -> ClassifierPosterior | None:
-        return self._settings().judge
+        return self._settings().classifier_posterior

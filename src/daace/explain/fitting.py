@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from typing import Literal
 
 from daace._checks import check_choice
 from daace._wording import quote
@@ -11,8 +12,13 @@ from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.registry import learned_kinds, new_density
 from daace.exceptions import InvalidInput
+from daace.explain.asking.settings import JUDGES
 from daace.explain.explainer import Explainer
-from daace.explain.trust.held_out import check_fit
+from daace.explain.judging.committee import Committee
+from daace.explain.trust.held_out import judge_held_out, summarize_fit
+
+#: Most classes that a committee is trained for; with more, the density judges.
+MOST_CLASSES = 30
 
 
 def fit(
@@ -21,6 +27,7 @@ def fit(
     *,
     target: object = None,
     density: str | ConditionalDensity | None = None,
+    judge: Literal["committee", "density"] = "committee",
     progress: bool = False,
 ) -> Explainer:
     """Learn the density of a table and return an explainer with the default settings.
@@ -44,6 +51,10 @@ def fit(
             paper's network; 'kde', 'realnvp', or a density of your own; one that is fitted
             already is used as it is. Settings are those of the density:
             `fit(table, daace.RealNVP(epochs=100))`.
+        judge: who decides the class. 'committee': a few small, smooth models are trained beside
+            the density (logistic regressions, networks), and the end of a path has to convince
+            each of them; other models then accept it, too. 'density': the density alone, as in
+            the paper.
         progress: show a bar on stderr while profiles are counted or a flow is trained.
 
     Raises:
@@ -60,6 +71,7 @@ def fit(
     """
     if isinstance(y, str | ConditionalDensity):
         density, y = _choose_density(table, y, density), None
+    check_choice("judge", judge, JUDGES)
     learner = _unfitted(density)
     rows = as_table(table, y, target=target)
     if hasattr(learner, "standardizer_"):
@@ -68,14 +80,33 @@ def fit(
             raise InvalidInput(
                 f"'density' must have the features of the table. They differ in {quote(others)}."
             )
-        return Explainer(learner)
+        return explainer_of(learner, rows, judge)
     if not hasattr(learner, "fit"):
         raise InvalidInput(
             f"'density' must have a method 'fit'. {type(learner).__name__} has none."
         )
     shows = progress and "progress" in signature(learner.fit).parameters
     fitted = learner.fit(rows, progress=True) if shows else learner.fit(rows)
-    return Explainer(fitted, held_out=check_fit(fitted, rows))
+    return explainer_of(fitted, rows, judge, checked=True)
+
+
+def explainer_of(
+    density: ConditionalDensity, table: Table, judge: str, *, checked: bool = False
+) -> Explainer:
+    """Return the explainer of a fitted density, with a committee if it is wanted.
+
+    Args:
+        density: fitted on the table.
+        table: rows with their class.
+        judge: 'committee' or 'density'.
+        checked: whether to find out how the density does on rows that it has not seen.
+    """
+    said = judge_held_out(density, table) if checked else None
+    committee = None
+    if judge == "committee" and len(density.classes_) <= MOST_CLASSES:
+        committee = Committee.train(density, table, said)
+    held_out = None if said is None else summarize_fit(said, density)
+    return Explainer(density, committee=committee, held_out=held_out)
 
 
 def _choose_density(

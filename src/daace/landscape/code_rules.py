@@ -21,6 +21,7 @@ class AtomRule:
         low: smallest value elsewhere.
         high: largest value elsewhere.
         gap: distance from an atom from which on a value is elsewhere.
+        missing: the code of "missing"; None without one.
     """
 
     value: int
@@ -30,6 +31,7 @@ class AtomRule:
     low: float
     high: float
     gap: float
+    missing: int | None = None
 
     def sides(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of values elsewhere, on the side of each atom where they are.
@@ -50,7 +52,7 @@ class CodeRules:
     """What the codes along a path obey, in model space.
 
     A category switches at most once on a path, an ordered feature moves in one direction, and a
-    number stands at an atom where its code says so.
+    number stands at an atom where its code says so; it becomes missing, or known, at most once.
 
     Attributes:
         x: the start.
@@ -83,19 +85,55 @@ class CodeRules:
         return good
 
     def contains(self, waypoints: FloatArray) -> bool:
-        """Whether the transitions of a path are allowed, each category switching once at most."""
-        for may, levels, column in zip(self.may, self.levels, self.columns, strict=True):
-            codes = waypoints[:, column].astype(np.intp)
-            if not may[codes[:-1], codes[1:]].all() or not may[codes[0], codes].all():
-                return False
-            steps = np.diff(codes)
-            moved = steps[steps != 0]
-            if levels and codes.max(initial=0) < levels:
-                if len(set(np.sign(moved).tolist())) > 1:
-                    return False
-            elif len(moved) > 1 and not any(column == atom.code for atom in self.atoms):
-                return False
-        return True
+        """Whether the codes of a path from the start are allowed, and every change of them."""
+        codes = waypoints[:, self.columns]
+        return bool(self.passes(codes[:-1], codes[1:]).all())
+
+    def passes(self, before: FloatArray, after: FloatArray) -> BoolArray:
+        """Whether a path from the start may go from some codes to others.
+
+        What a path did before need not be known: a category that is not where it was at the start
+        has switched already, and an ordered feature above its start may only rise. So a path is
+        allowed if each of its steps is.
+
+        Args:
+            before: codes, shape `(steps, code columns)`.
+            after: codes, of the same shape.
+        """
+        passes: BoolArray = np.all(self._each_passes(before, after), axis=-1)
+        return passes
+
+    def _each_passes(self, before: FloatArray, after: FloatArray) -> BoolArray:
+        """Whether each code may go from one to another, as in `passes`, column by column."""
+        good = np.ones(before.shape, dtype=bool)
+        gaps = {atom.code: atom.missing for atom in self.atoms}
+        for k, (may, top, column) in enumerate(
+            zip(self.may, self.levels, self.columns, strict=True)
+        ):
+            s, a, b = int(self.x[column]), before[:, k].astype(np.intp), after[:, k].astype(np.intp)
+            good[:, k] = may[a, b] & may[s, b]
+            gap = gaps.get(int(column))
+            if column not in gaps:
+                onwards = ((s <= a) & (a <= b)) | ((s >= a) & (a >= b))
+                ladder = (s < top) & (a < top) & (b < top)
+                good[:, k] &= (a == b) | (a == s) | (ladder & onwards)
+            elif gap is not None:
+                good[:, k] &= ((a == gap) == (b == gap)) | ((a == gap) == (s == gap))
+        return good
+
+    def mend(self, paths: FloatArray) -> FloatArray:
+        """Return paths in which codes stay where they may not change, atoms in place.
+
+        Args:
+            paths: shape `(paths, waypoints, n)`, the start first.
+        """
+        mended = paths.copy()
+        for k in range(1, paths.shape[1]):
+            before, after = mended[:, k - 1, self.columns], mended[:, k, self.columns]
+            passes = self._each_passes(before, after)
+            mended[:, k, self.columns] = np.where(passes, after, before)
+        mended[:, 1:] = self.place(mended[:, 1:])
+        return mended
 
     def targets(self, k: int) -> IntArray:
         """Return the codes that the k-th column may reach, its own among them."""
@@ -147,6 +185,14 @@ class CodeRules:
             high = np.where(off, np.minimum(upper[..., j], beside[1]), place)
             lower[..., j], upper[..., j] = np.minimum(low, high), high
         return lower, upper
+
+    def enters_atom(self, begin: FloatArray, end: FloatArray) -> BoolArray:
+        """Whether steps between points, shape `(..., n)`, take a number to an atom from outside."""
+        entered = np.zeros(begin.shape[:-1], dtype=bool)
+        for atom in self.atoms:
+            there = end[..., atom.code]
+            entered |= (there != 0) & (there != begin[..., atom.code])
+        return entered
 
     def between(self, begin: FloatArray, end: FloatArray, middle: FloatArray) -> FloatArray:
         """Return points between waypoints, with the codes of the segment's end.

@@ -42,8 +42,8 @@ class Constraints:
 
     Args:
         fixed: features that keep their value.
-        lower: lowest value, by feature.
-        upper: highest value, by feature.
+        lower: lowest value, by feature; of an ordered feature, its lowest level.
+        upper: highest value, by feature; of an ordered feature, its highest level.
         only_up: features that may only rise, from waypoint to waypoint.
         only_down: features that may only fall, from waypoint to waypoint.
         weights: how hard a change is, by feature: a weight of 2 counts twice in the length.
@@ -73,8 +73,8 @@ class Constraints:
     """
 
     fixed: Collection[str] = _given(Fixed)
-    lower: Mapping[str, float] = _given(Lower)
-    upper: Mapping[str, float] = _given(Upper)
+    lower: Mapping[str, float | str] = _given(Lower)
+    upper: Mapping[str, float | str] = _given(Upper)
     only_up: Collection[str] = _given(OnlyUp)
     only_down: Collection[str] = _given(OnlyDown)
     weights: Mapping[str, float] = _given(Weight)
@@ -169,6 +169,7 @@ class Constraints:
         box: tuple[FloatArray, FloatArray] | None = None,
         *,
         row: FloatArray | None = None,
+        relaxed: bool = False,
     ) -> CompiledRules:
         """Return the set that waypoints must stay in, and the map from waypoints to rows.
 
@@ -177,6 +178,8 @@ class Constraints:
             start: model-space start, always inside.
             box: model-space bounds of all waypoints; those of the density's draws when left out.
             row: the start in user units, to the last bit; computed from `start` when left out.
+            relaxed: leave out what descent cannot keep: whole numbers, and how many features may
+                change.
 
         Raises:
             InvalidInput: a rule names an unknown feature or excludes the start.
@@ -191,7 +194,7 @@ class Constraints:
             rule.compile(draft)
         if self.natural:
             draft.be_natural()
-        return draft.finish()
+        return draft.finish(relaxed=relaxed)
 
 
 #: Anything may change.

@@ -86,6 +86,8 @@ class FeasibleSet:
         if self.codes is not None:
             X = self.codes.reachable(X, self.lower, self.upper)
         points = project_paths(X[:, None], self.lower, self.upper, none, self.slabs)[:, 0]
+        if self.codes is not None:  # links are about numbers, but rounding errors reach all columns
+            points[:, self.codes.columns] = X[:, self.codes.columns]
         if len(self.grid):
             points = np.clip(self.grid.round(points), self.lower, self.upper)
         return points if self.codes is None else self.codes.place(points)

@@ -23,6 +23,8 @@ PLENTY = 1e100
 #: Log-probability of a class that a classifier calls impossible: slacks are finite.
 NEVER = -700.0
 
+#: Log-odds within which judges count as equally unconvinced.
+SHARPNESS = 0.1
 
 #: Nats by which a judge in single precision may differ between one row and many.
 ROUNDED = 1e-5
@@ -31,7 +33,10 @@ ROUNDED = 1e-5
 class Posterior(Protocol):
     """A model that predicts class probabilities: the density, or a wrapped classifier."""
 
-    classes_: Labels
+    @property
+    def classes_(self) -> Labels:
+        """The classes, in the order of `log_posterior`."""
+        ...
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return log p(y | x) of model-space rows, shape `(rows, classes)`."""
@@ -63,6 +68,28 @@ class RowPosterior(Posterior, Protocol):
             alone: ask about this row only. Otherwise what was said of it among others will do,
                 where a classifier may round otherwise.
         """
+        ...
+
+
+@runtime_checkable
+class SeveralJudges(Posterior, Protocol):
+    """One made of smooth judges, each of which has to be convinced; the density is the first.
+
+    Its `log_posterior` is that of the judge who believes least in each class.
+    """
+
+    def log_odds(self, log_joint: FloatArray, X: FloatArray, index: int) -> FloatArray:
+        """Return each judge's log-odds of a class against all others, shape `(rows, judges)`."""
+        ...
+
+    def log_odds_and_gradients(
+        self, log_joint: FloatArray, X: FloatArray, index: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the same, and the gradients of all but the first, `(rows, judges - 1, n)`."""
+        ...
+
+    def density_slope(self, index: int) -> float:
+        """Return the slope of the first judge's log-odds over those of the density."""
         ...
 
 
@@ -174,10 +201,16 @@ class GoalRegion:
         judge = self.posterior
         return judge if isinstance(judge, SmoothPosterior) and judge.smooth else None
 
+    @cached_property
+    def several_judges(self) -> SeveralJudges | None:
+        """The judges in place of the density, if there are several."""
+        judge = self.posterior
+        return judge if isinstance(judge, SeveralJudges) else None
+
     @property
     def differentiable(self) -> bool:
         """Whether `slack_and_pullback` can be used."""
-        return self.posterior is None or self.smooth_posterior is not None
+        return self.looks == 2 or self.smooth_posterior is not None
 
     def slack(self, X: FloatArray) -> FloatArray:
         """Return `log p - alpha` and `log p(target|x) - log beta`, shape `(rows, 2)`."""
@@ -185,20 +218,27 @@ class GoalRegion:
 
     def slack_of(self, log_joint: FloatArray, X: FloatArray) -> FloatArray:
         """Return the slacks of rows whose log-joint is known."""
-        judge = self.posterior
-        return self._slack(log_joint, None if judge is None else judge.log_posterior(X))
+        return self._slack(log_joint, self._judged(log_joint, X))
 
-    def _slack(self, log_joint: FloatArray, log_posterior: FloatArray | None) -> FloatArray:
+    def _judged(self, log_joint: FloatArray, X: FloatArray) -> FloatArray | None:
+        """Return log p(target | x) as whoever judges sees it; None for the density."""
+        if self.posterior is None:
+            return None
+        if self.several_judges is None:
+            return self.posterior.log_posterior(X)[:, self.index]
+        least = self.several_judges.log_odds(log_joint, X, self.index).min(axis=1)
+        logs: FloatArray = -np.logaddexp(0.0, -least)
+        return logs
+
+    def _slack(self, log_joint: FloatArray, judged: FloatArray | None) -> FloatArray:
         log_prob = log_sum_exp(log_joint)
-        if log_posterior is None:
-            posterior = log_joint[:, self.index] - log_prob
-        else:
-            posterior = np.maximum(log_posterior[:, self.index], NEVER)
+        posterior = log_joint[:, self.index] - log_prob if judged is None else judged
         slack = np.empty((len(log_joint), 2))
         slack[:, 0] = log_prob - self.min_log_prob
         slack[:, 1] = PLENTY
         if np.isfinite(self.log_min_posterior):
-            slack[:, 1] = posterior - self.log_min_posterior
+            least = -np.inf if judged is None else NEVER
+            slack[:, 1] = np.maximum(posterior, least) - self.log_min_posterior
         return slack
 
     def odds_slack(self, X: FloatArray) -> FloatArray:
@@ -217,10 +257,19 @@ class GoalRegion:
         """Return the slack of the log-odds, and the logarithm of all other classes' share."""
         mine = np.maximum(logs[:, self.index], NEVER)
         others = log_sum_exp(np.maximum(np.delete(logs, self.index, axis=1), NEVER))
+        return self._beyond(mine - others), others
+
+    def _beyond(self, odds: FloatArray) -> FloatArray:
+        """Return by how much log-odds exceed those of the threshold."""
         if not np.isfinite(self.log_min_posterior):
-            return np.full(len(logs), PLENTY), others
-        wanted = self.log_min_posterior - np.log(-np.expm1(self.log_min_posterior))
-        return mine - others - wanted, others
+            return np.full(odds.shape, PLENTY)
+        beyond: FloatArray = odds - self._wanted
+        return beyond
+
+    @property
+    def _wanted(self) -> float:
+        """Log-odds of the threshold."""
+        return self.log_min_posterior - float(np.log(-np.expm1(self.log_min_posterior)))
 
     def contains(self, X: FloatArray) -> BoolArray:
         """Whether each row meets both thresholds."""
@@ -240,15 +289,20 @@ class GoalRegion:
         log_joint = self.density.log_joint(x)
         if not log_sum_exp(log_joint)[0] >= self.min_log_prob:
             return False  # a classifier need not be asked
-        known = self._slack(log_joint, judge.log_posterior_of_row(row, alone=False))[0, 1]
-        if abs(known) <= ROUNDED:
-            known = self._slack(log_joint, judge.log_posterior_of_row(row, alone=True))[0, 1]
+        for alone in (False, True):
+            logs = judge.log_posterior_of_row(row, alone=alone)[:, self.index]
+            known = self._slack(log_joint, logs)[0, 1]
+            if abs(known) > ROUNDED:
+                break
         return bool(known >= 0)
 
     def slack_and_pullback(
         self, X: FloatArray, odds: tuple[FloatArray, FloatArray] | None = None
     ) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        """Return the slacks and a function giving their gradients, shape `(rows, 2, n)`.
+        """Return the slacks that descent sees, and a function giving their gradients.
+
+        They are two, or more with several judges: that of log p, then the log-odds of each judge.
+        Gradients have shape `(rows, slacks, n)`.
 
         Args:
             X: model-space rows.
@@ -264,10 +318,35 @@ class GoalRegion:
 
         return slack, gradients
 
+    def pair_and_gradients(
+        self, X: FloatArray, odds: tuple[FloatArray, FloatArray] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return two slacks, as `slack` has them, and their gradients, shape `(rows, 2, n)`.
+
+        Of several judges the second is a smooth minimum, at most 0.2 nats below the smallest.
+
+        Args:
+            X: model-space rows.
+            odds: as of `slack_and_pullback`.
+        """
+        slack, pullback = self.slack_and_pullback(X, odds)
+        gradients = pullback()
+        if self.several_judges is None or not np.isfinite(self.log_min_posterior):
+            return slack[:, :2], gradients[:, :2]
+        least = slack[:, 1:].min(axis=1, keepdims=True)
+        shares = np.exp(-(slack[:, 1:] - least) / SHARPNESS)
+        total = shares.sum(axis=1, keepdims=True)
+        odds_of_all = (least - SHARPNESS * np.log(total))[:, 0] + self._wanted
+        logs = -np.logaddexp(0.0, -odds_of_all)
+        growth = -np.expm1(logs)[:, None] * shares / total
+        slope = np.einsum("rj,rjn->rn", growth, gradients[:, 1:])
+        pair = np.stack([slack[:, 0], logs - self.log_min_posterior], axis=1)
+        return pair, np.stack([gradients[:, 0], slope], axis=1)
+
     @property
     def looks(self) -> int:
-        """How many of the two slacks are the density's own."""
-        return 2 if self.posterior is None else 1
+        """How many of the slacks that descent sees are the density's own."""
+        return 2 if self.posterior is None or self.several_judges is not None else 1
 
     def slack_and_shares(
         self,
@@ -286,18 +365,26 @@ class GoalRegion:
             the slacks; the shares of each class's log-joint in them, to be pulled back, shape
             `(rows, looks, classes)`; and the gradients that are known already.
         """
-        logs, known = None, []
+        judged, known = None, []
         if odds is None and self.smooth_posterior is not None:  # one question for both
             logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
-            known = [slopes]
-        slack = self._slack(log_joint, logs)
+            judged, known = logs[:, self.index], [slopes]
+        slack = self._slack(log_joint, judged)
         if odds is not None:
             slack[:, 1], slopes = odds
             known = [slopes]
         log_prob = slack[:, 0] + self.min_log_prob
         share = np.exp(log_joint - log_prob[:, None])
-        if known:
+        if self.looks == 1:
             return slack, share[:, None], known
-        chosen = -share
-        chosen[:, self.index] += 1.0
-        return slack, np.stack([share, chosen], axis=1), []
+        if self.several_judges is None:
+            chosen = -share
+            chosen[:, self.index] += 1.0
+            return slack, np.stack([share, chosen], axis=1), []
+        each, slopes = self.several_judges.log_odds_and_gradients(log_joint, X, self.index)
+        slack = np.concatenate([slack[:, :1], self._beyond(each)], axis=1)
+        others = log_sum_exp(np.delete(log_joint, self.index, axis=1))
+        chosen = -np.exp(log_joint - others[:, None])
+        chosen[:, self.index] = 1.0
+        chosen *= self.several_judges.density_slope(self.index)
+        return slack, np.stack([share, chosen], axis=1), list(np.swapaxes(slopes, 0, 1))

@@ -88,6 +88,9 @@ def split_segment(
 ) -> FloatArray:
     """Insert the midpoint of one segment of each path, shape `(paths, waypoints + 1, n)`.
 
+    The path costs the same as before. A segment that enters an atom would not in two pieces, as all
+    of it is travelled with the atom's code: there the end is inserted.
+
     Args:
         paths: shape `(paths, waypoints, n)`.
         segments: which one of each path.
@@ -96,7 +99,9 @@ def split_segment(
     rows = np.arange(len(paths))
     middle = 0.5 * (paths[rows, segments] + paths[rows, segments + 1])
     if codes is not None:
-        middle = codes.between(paths[rows, segments], paths[rows, segments + 1], middle)
+        begin, end = paths[rows, segments], paths[rows, segments + 1]
+        middle = codes.between(begin, end, middle)
+        middle = np.where(codes.enters_atom(begin, end)[:, None], end, middle)
     longer = np.empty((len(paths), paths.shape[1] + 1, paths.shape[2]))
     for row, segment in enumerate(segments):
         longer[row] = np.insert(paths[row], segment + 1, middle[row], axis=0)

@@ -38,6 +38,8 @@ class Problem:
         draws: statistics of log p that terrain and plausibility refer to. When left out, those of
             the density's draws; with `Constraints(given=True)` and fixed features, those of draws
             that share these features with the start.
+        relaxed: leave out what descent cannot keep: whole numbers, and how many features may
+            change. Planners solve such a problem on the way.
 
     Attributes:
         x: the start in model space.
@@ -53,6 +55,7 @@ class Problem:
     box: tuple[FloatArray, FloatArray] | None = None
     posterior: Posterior | None = None
     draws: DrawStatistics | None = None
+    relaxed: bool = False
     x: FloatArray = field(init=False)
     to_user: RowMap = field(init=False)
     feasible: FeasibleSet = field(init=False)
@@ -79,13 +82,13 @@ class Problem:
                 raise InvalidInput(argument="start", expected="be one row", got=str(len(rows)))
             x, row = standardizer.transform(rows)[0], rows[0]
         x.flags.writeable = False
-        compiled = self.constraints.compile(density, x, self.box, row=row)
+        compiled = self.constraints.compile(density, x, self.box, row=row, relaxed=self.relaxed)
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "to_user", compiled.to_user)
         object.__setattr__(self, "feasible", compiled.feasible)
         draws = self.draws
         if draws is None and self.constraints.given:
-            draws = draws_given(density, self.constraints, x)
+            draws = _draws_given(density, self.constraints, x)
         if draws is not None and self.landscape.ground is not draws:
             object.__setattr__(self, "landscape", replace(self.landscape, ground=draws))
         object.__setattr__(self, "draws", density.draws_ if draws is None else draws)
@@ -145,21 +148,16 @@ class Problem:
         return same or bool(self.region.contains(point)[0])
 
 
-def draws_given(
+def _draws_given(
     density: ConditionalDensity, constraints: Constraints, x: FloatArray
-) -> DrawStatistics | None:
-    """Return statistics of log p over draws that share what is fixed with a start.
+) -> DrawStatistics:
+    """Return statistics of log p over draws that share what is fixed with the start.
 
-    Args:
-        density: of the features.
-        constraints: their `fixed` features are given.
-        x: the start in model space.
-
-    Returns:
-        None if nothing is fixed, nothing is free, or the density cannot say.
+    They are those of all draws if nothing is fixed, nothing is free, or the density cannot say.
     """
     names = set(constraints.fixed)
     fixed = np.array([j for j, name in enumerate(density.features_) if name in names], np.intp)
     if not 0 < len(fixed) < len(density.features_):
-        return None
-    return density.draws_given(fixed, x)
+        return density.draws_
+    draws = density.draws_given(fixed, x)
+    return density.draws_ if draws is None else draws

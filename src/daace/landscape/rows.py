@@ -26,8 +26,9 @@ class RowMap:
     """The map from waypoints of one problem to rows in user units.
 
     Each feature is mapped by itself and never falls where the waypoint rises. So the order of
-    waypoints, bounds and whole numbers survive the rounding of the way back from model space, and
-    what the path leaves alone is the user's own value, bit for bit.
+    waypoints, bounds and whole numbers survive the rounding of the way back from model space. Where
+    a number of 12 digits is the same waypoint, it is that number: 1500, not 1500.0000000000002.
+    What the path leaves alone is the user's own value, bit for bit.
 
     Attributes:
         standardizer: of the density.
@@ -51,6 +52,8 @@ class RowMap:
     def __call__(self, waypoints: FloatArray) -> FloatArray:
         """Return model-space waypoints, shape `(waypoints, n)`, in user units."""
         rows = self.standardizer.inverse(waypoints)
+        short = shorten(rows)
+        rows = np.where(self.standardizer.transform(short) == waypoints, short, rows)
         rows[:, self.whole] = np.rint(rows[:, self.whole])
         rows = np.clip(rows, self.lower, self.upper)
         rows = np.where(waypoints > self.x, np.maximum(rows, self.start), rows)
@@ -60,6 +63,20 @@ class RowMap:
             place = places[waypoints[:, column].astype(np.intp)]
             rows[:, j] = np.where(np.isnan(place), rows[:, j], place)
         return rows
+
+
+def shorten(values: FloatArray) -> FloatArray:
+    """Return numbers rounded to 12 significant digits.
+
+    Example:
+        >>> shorten(np.array([1500.0000000000002, -0.1 - 0.2, 0.0])).tolist()
+        [1500.0, -0.3, 0.0]
+    """
+    size = np.abs(values)
+    power = 11 - np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    up, down = 10.0 ** np.clip(power, 0, 300), 10.0 ** np.clip(-power, 0, 300)
+    short: FloatArray = np.rint(values * up / down) / up * down
+    return short
 
 
 def frame_of_rows(

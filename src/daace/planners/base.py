@@ -66,6 +66,7 @@ from daace._typing import FloatArray
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
 from daace.notes import Note
+from daace.planners.watch import report
 
 
 class Status(StrEnum):
@@ -235,7 +236,8 @@ class Clock:
 
     @property
     def expired(self) -> bool:
-        """Whether the time limit has passed."""
+        """Whether the time limit has passed; whoever watches the search is told of it."""
+        report(self.evaluations)
         return self.limit is not None and self.seconds > self.limit
 
     def check(self) -> None:
@@ -244,36 +246,19 @@ class Clock:
             raise TimeIsUp
 
 
-def refuse_codes(problem: Problem, planner: str) -> None:
-    """Check that all features of a problem are plain numbers.
+def refuse_max_changed(problem: Problem, planner: str) -> None:
+    """Check that a problem has no rule on the number of changes.
 
     Args:
         problem: the problem.
-        planner: name of a planner that cannot plan switches.
-
-    Raises:
-        InvalidInput: it has categories, ordered features or numbers with atoms.
-    """
-    if problem.landscape.switches is not None:
-        raise InvalidInput(
-            f"{planner} plans over numbers only, and this table has categories, ordered features "
-            "or values that many rows share: plan with PathOptimizer."
-        )
-
-
-def refuse_discrete(problem: Problem, planner: str) -> None:
-    """Check that a problem has no rule on integers or on the number of changes.
-
-    Args:
-        problem: the problem.
-        planner: name of a planner that cannot keep such rules.
+        planner: name of a planner that cannot keep such a rule.
 
     Raises:
         InvalidInput: the problem has such a rule.
     """
-    if problem.feasible.discrete:
+    if problem.feasible.changes is not None:
         raise InvalidInput(
-            f"{planner} does not support 'integer' or 'max_changed': plan with PathOptimizer."
+            f"{planner} does not support 'max_changed': plan with PathOptimizer or Roadmap."
         )
 
 

@@ -21,11 +21,17 @@ from daace.planners.base import (
     already_there,
     arrive,
     give_up,
-    refuse_codes,
-    refuse_discrete,
+    refuse_max_changed,
 )
 from daace.planners.data_rows import check_features, check_rows
-from daace.planners.graphs import EdgeKind, EdgeRule, GoalRoutes, Graph, find_goal_routes
+from daace.planners.graphs import (
+    EdgeKind,
+    EdgeRule,
+    GoalRoutes,
+    Graph,
+    distances,
+    find_goal_routes,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +43,11 @@ class Face(Planner):
     path to the nearest row that meets the goal. Rows that break a constraint are not used, nor are
     steps against a direction, and lengths include the weights of the constraints. With a fixed
     feature only rows with exactly the start's value remain.
+
+    Between rows with other codes an edge has the price and length of the switch, as the cost of a
+    path has. An edge is left out if a path from the start may not switch like that: a category
+    switches once at most, an ordered feature moves in one direction. What a path has switched
+    before shows in the codes of the row where it is, so the shortest path is found exactly.
 
     The graph is built at the first query for each density and reused by all others; call `build` to
     build it earlier. A full graph has `nodes^2 / 2` edges.
@@ -118,8 +129,7 @@ class Face(Planner):
         return cached[density.draws_]
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
-        refuse_codes(problem, "Face")
-        refuse_discrete(problem, "Face")
+        refuse_max_changed(problem, "Face")
         clock = Clock()
         stay = already_there(problem, clock)
         if stay is not None:
@@ -151,7 +161,8 @@ class Face(Planner):
             remedy = f"{more}lower its thresholds"
             return Note.of("no_node_meets_goal", nodes=size, remedy=remedy)
         if routes.joined == 0:
-            gap = float(np.linalg.norm(points[inside] - problem.x, axis=1).min())
+            switches = problem.landscape.switches
+            gap = float(distances(problem.x[None], points[inside], switches).min())
             return Note.of("start_not_joined", gap=gap)
         limited = {
             "'epsilon'": self.epsilon < np.inf,

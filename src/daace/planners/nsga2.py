@@ -13,7 +13,7 @@ import pandas as pd
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import FloatArray, IntArray
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.landscape.path import midpoint_rule, straight_paths
+from daace.landscape.path import midpoint_rule
 from daace.landscape.problem import Problem
 from daace.planners.base import (
     Clock,
@@ -25,9 +25,9 @@ from daace.planners.base import (
     best_slacks,
     give_up,
     one_thread,
-    refuse_codes,
-    refuse_discrete,
+    refuse_max_changed,
 )
+from daace.planners.genes import Genes, first_ends
 from daace.planners.seeding import find_goal_points
 
 Selection: TypeAlias = Literal["tournament", "random"]
@@ -72,6 +72,10 @@ class NSGA2(Planner):
     random draws of the target class that meet the goal, with v points evenly spaced on the straight
     line to each; if too few do, it is filled with those that miss the goal least. Each individual
     is projected on the user's constraints.
+
+    A code is an integer of each waypoint: it is exchanged as a whole by the crossover, and a
+    mutation moves it to another level. One that may not switch keeps the level of the waypoint
+    before. What rules are still broken, by whole numbers or atoms, is a third constraint.
 
     Args:
         vertices: number of waypoints between start and end, or a tuple of numbers to try.
@@ -150,20 +154,19 @@ class NSGA2(Planner):
         Raises:
             MissingDependency: pymoo is not installed.
         """
-        refuse_codes(problem, "NSGA2")
-        refuse_discrete(problem, "NSGA2")
+        refuse_max_changed(problem, "NSGA2")
         clock = Clock(limit=self.time_limit)
         stay = already_there(problem, clock)
         if stay is not None:
             return stay
-        ends = _first_ends(problem, self.population, rng)
+        ends = first_ends(problem, self.population, rng)
         found: list[tuple[float, FloatArray]] = []
         reached: list[tuple[float, float]] = []
         for vertices in sorted(set(self.tried)):
-            paths = self._evolve(problem, straight_paths(problem.x, ends, vertices), clock, rng)
+            paths = self._evolve(problem, ends, vertices, clock, rng)
             reached.append(best_slacks(problem.region.slack(paths[:, -1])))
             for path in paths:
-                if problem.met_by(path[-1]):  # alone, as it may round differently
+                if _good(problem, path):
                     found.append((problem.path_cost(path), path))
                     break
             if clock.expired:
@@ -194,12 +197,11 @@ class NSGA2(Planner):
         Raises:
             MissingDependency: pymoo is not installed.
         """
-        refuse_codes(problem, "NSGA2")
-        refuse_discrete(problem, "NSGA2")
+        refuse_max_changed(problem, "NSGA2")
         check_integer("vertices", vertices, at_least=0)
-        first = straight_paths(problem.x, _first_ends(problem, self.population, rng), vertices)
-        paths = self._evolve(problem, first, Clock(limit=self.time_limit), rng, score_ends=True)
-        paths = paths[[problem.met_by(path[-1]) for path in paths]]
+        ends, clock = first_ends(problem, self.population, rng), Clock(limit=self.time_limit)
+        paths = self._evolve(problem, ends, vertices, clock, rng, score_ends=True)
+        paths = paths[[_good(problem, path) for path in paths]]
         costs = np.array([problem.path_cost(path) for path in paths])
         log_probs, log_posteriors = _end_scores(problem, paths[:, -1]).T
         posteriors = np.exp(log_posteriors)
@@ -210,18 +212,20 @@ class NSGA2(Planner):
     def _evolve(
         self,
         problem: Problem,
-        first: FloatArray,
+        ends: FloatArray,
+        vertices: int,
         clock: Clock,
         rng: np.random.Generator,
         *,
         score_ends: bool = False,
     ) -> FloatArray:
         """Return the last population as paths, the best first; `score_ends` adds two objectives."""
-        encoding = _Encoding(problem, waypoints=first.shape[1])
+        genes = Genes(problem, waypoints=vertices + 2)
+        first = genes.straight(ends)
         seed = int(rng.integers(2**63))
-        if not len(encoding.free):
-            return encoding.paths(np.empty((1, 0)))
-        algorithm = self._algorithm(encoding, first, seed, objectives=3 if score_ends else 1)
+        if not len(genes.free):
+            return genes.paths(np.empty((1, 0)))
+        algorithm = self._algorithm(genes, first, seed, objectives=3 if score_ends else 1)
         landscape, feasible = problem.landscape, problem.feasible
         weights = feasible.weights if feasible.weighted else None
         heights = landscape.roughness(landscape.density.log_prob(np.concatenate(first)))
@@ -233,22 +237,25 @@ class NSGA2(Planner):
                 children = algorithm.ask()
                 if children is None:  # all children are copies of their parents
                     break
-                paths = encoding.paths(children.get("X"))
+                paths = genes.paths(children.get("X"))
                 clock.evaluations += len(paths)
                 costs = landscape.segment_costs(paths, rule, unit=unit, weights=weights)
                 values = costs.sum(axis=1, keepdims=True)
                 if score_ends:
                     values = np.hstack([values, -_end_scores(problem, paths[:, -1])])
                 children.set("F", values)
-                children.set("G", -problem.region.slack(paths[:, -1]))
+                limits = -problem.region.slack(paths[:, -1])
+                if genes.needs_check:
+                    limits = np.column_stack([limits, genes.broken(paths)])
+                children.set("G", limits)
                 algorithm.tell(infills=children)
                 history.append(_standing(*algorithm.pop.get("F", "CV")))
                 if clock.expired or _stalled(history, self.patience):
                     break
         rows, values, violations = algorithm.pop.get("X", "F", "CV")
-        return encoding.paths(rows[np.lexsort((values[:, 0], violations[:, 0]))])
+        return genes.paths(rows[np.lexsort((values[:, 0], violations[:, 0]))])
 
-    def _algorithm(self, encoding: _Encoding, first: FloatArray, seed: int, objectives: int) -> Any:
+    def _algorithm(self, genes: Genes, first: FloatArray, seed: int, objectives: int) -> Any:
         """Return pymoo's algorithm, ready for its first population."""
         try:
             from pymoo.algorithms.moo import nsga2 as pymoo
@@ -257,17 +264,22 @@ class NSGA2(Planner):
             from pymoo.operators.selection.rnd import RandomSelection
         except ImportError:
             raise MissingDependency("NSGA2 needs pymoo: pip install 'daace[nsga2]'.") from None
+        crossover, mutation = genes.operators(
+            (self.crossover_probability, self.eta_crossover),
+            (self.mutation_probability, self.eta_mutation),
+        )
         tournament = pymoo.TournamentSelection(func_comp=pymoo.binary_tournament)
         algorithm = pymoo.NSGA2(
             pop_size=self.population,
-            sampling=encoding.rows(first),
+            sampling=genes.rows(first),
             selection=tournament if self.selection == "tournament" else RandomSelection(),
-            crossover=pymoo.SBX(prob=self.crossover_probability, eta=self.eta_crossover),
-            mutation=pymoo.PM(prob=self.mutation_probability, eta=self.eta_mutation),
-            repair=encoding.repair,
+            crossover=crossover,
+            mutation=mutation,
+            repair=genes.repair,
         )
-        lower, upper = encoding.bounds
-        shape = Shape(n_var=len(lower), n_obj=objectives, n_ieq_constr=2, xl=lower, xu=upper)
+        lower, upper = genes.bounds
+        limits = 3 if genes.needs_check else 2
+        shape = Shape(n_var=len(lower), n_obj=objectives, n_ieq_constr=limits, xl=lower, xu=upper)
         return algorithm.setup(shape, termination=NoTermination(), seed=seed)
 
 
@@ -311,36 +323,12 @@ def tune_nsga2(
     return grid[int(ranks.mean(axis=1).argmin())]
 
 
-class _Encoding:
-    """Converts paths to rows of the coordinates that may change, and back."""
-
-    def __init__(self, problem: Problem, *, waypoints: int) -> None:
-        lower, upper = problem.feasible.lower, problem.feasible.upper
-        self.start, self.feasible, self.waypoints = problem.x, problem.feasible, waypoints
-        self.free = np.flatnonzero(lower < upper)
-        self.bounds = [np.tile(side[self.free], waypoints - 1) for side in (lower, upper)]
-
-    def rows(self, paths: FloatArray) -> FloatArray:
-        return paths[:, 1:, self.free].reshape(len(paths), -1)
-
-    def paths(self, rows: FloatArray) -> FloatArray:
-        paths = np.tile(self.start, (len(rows), self.waypoints, 1))
-        paths[:, 1:, self.free] = rows.reshape(len(rows), self.waypoints - 1, len(self.free))
-        return paths
-
-    def repair(self, _: object, individuals: Any, **__: object) -> Any:
-        """Project individuals on the feasible set, called as a pymoo `Repair` is."""
-        paths = self.feasible.project(self.paths(individuals.get("X")))
-        individuals.set("X", self.rows(paths))
-        return individuals
-
-
-def _first_ends(problem: Problem, size: int, rng: np.random.Generator) -> FloatArray:
-    """Return random draws of the target that meet the goal, then those that miss it least."""
-    draws = problem.landscape.density.pool(problem.goal.target).X
-    ends = problem.feasible.project(straight_paths(problem.x, draws, 0))[:, 1]
-    violation = np.maximum(-problem.region.slack(ends), 0.0).sum(axis=1)
-    return ends[np.lexsort((rng.random(len(ends)), violation))[:size]]
+def _good(problem: Problem, path: FloatArray) -> bool:
+    """Whether a path may be returned; its end is judged alone, as it may round differently."""
+    feasible = problem.feasible
+    if feasible.codes is not None or len(feasible.grid):
+        return problem.met_by(path[-1]) and feasible.contains(feasible.divide(path))
+    return problem.met_by(path[-1])
 
 
 def _end_scores(problem: Problem, ends: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from daace.landscape.problem import Problem
 from daace.planners.base import Clock, Plan, Planner, one_thread
 from daace.planners.descent import group_alike
 from daace.planners.path_search import PathSearch
-from daace.planners.rules import add_l1_term, solve_discrete
+from daace.planners.rules import DiscreteSearch, add_l1_term
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,8 @@ class PathOptimizer(Planner):
         starts: straight lines to begin with; three times as many where there may be barriers, that
             is unless the density is one Gaussian for each of two classes.
         vertex_tolerance: share of the cost that one vertex less is worth.
-        sparsity: share by which the cost may grow so that fewer features change.
+        sparsity: share by which the cost may grow so that fewer features change. They are held at
+            the start along the whole path.
         l1: cost of changing a feature by one standard deviation from start to end, in addition to
             the cost of the path; the larger it is, the fewer features change. The best path without
             this term is moved downhill with it, and a feature whose end stays at the start then
@@ -96,32 +97,26 @@ class PathOptimizer(Planner):
         clock = Clock(self.time_limit)
 
         def solve(plain: list[Problem]) -> list[Plan]:
-            plans = self._search(plain, clock, self.tried)
-            if self.l1 == 0:
-                return plans
-            pairs = zip(plain, plans, strict=True)
-            return [add_l1_term(p, plan, l1=self.l1, clock=clock) for p, plan in pairs]
+            return self._search(plain, clock)
 
-        def scout(plain: list[Problem]) -> list[Plan]:
-            return self._search(plain, clock, (0,))
+        def settle(problem: Problem, plan: Plan) -> Plan:
+            if self.l1 == 0:
+                return plan
+            return add_l1_term(problem, plan, l1=self.l1, clock=clock)
 
         with one_thread():
             if self.sparsity == 0 and not any(p.feasible.discrete for p in problems):
-                return solve(list(problems))
-            return [
-                solve_discrete(p, solve, scout, sparsity=self.sparsity, clock=clock)
-                for p in problems
-            ]
+                plans = solve(list(problems))
+                return [settle(p, plan) for p, plan in zip(problems, plans, strict=True)]
+            return DiscreteSearch(solve, settle, self.sparsity, clock).run(problems)
 
-    def _search(
-        self, problems: list[Problem], clock: Clock, vertices: tuple[int, ...]
-    ) -> list[Plan]:
+    def _search(self, problems: list[Problem], clock: Clock) -> list[Plan]:
         """Plan paths of problems without discrete rules."""
         plans: list[Plan | None] = [None] * len(problems)
         for members in group_alike(problems):
             search = PathSearch(
                 [problems[i] for i in members],
-                vertices=vertices,
+                vertices=self.tried,
                 starts=self.starts,
                 vertex_tolerance=self.vertex_tolerance,
                 clock=clock,

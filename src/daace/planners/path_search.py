@@ -51,7 +51,7 @@ class PathSearch:
         clock: counts evaluations and limits the time.
         routes: for each problem, routes to the goal to begin with, each of shape
             `(waypoints, n)`; None to search them over a roadmap of draws where there may be
-            barriers.
+            barriers, which is not done with codes.
     """
 
     def __init__(
@@ -116,7 +116,9 @@ class PathSearch:
     def _seeds(self, waiting: list[int]) -> PathSeeds | CodeSeeds:
         """Return what makes the first candidates, and those with more vertices."""
         if self.batch.landscape.switches is not None:
-            return CodeSeeds.find(self.batch, waiting)
+            return CodeSeeds.find(
+                self.batch, waiting, routes=self.routes, weights=self.descent.weights
+            )
         return PathSeeds.find(
             self.batch, self.descent, waiting, starts=self.starts, routes=self.routes
         )

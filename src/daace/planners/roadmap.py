@@ -17,12 +17,12 @@ from daace.planners.base import (
     arrive,
     give_up,
     one_thread,
-    refuse_codes,
-    refuse_discrete,
+    refuse_max_changed,
 )
 from daace.planners.graphs import Graph, find_goal_routes, restrict_graph, roadmap_graph
 from daace.planners.optimizer import PathOptimizer
 from daace.planners.path_search import PathSearch
+from daace.planners.rules import DiscreteSearch
 from daace.planners.seeding import find_route_seeds
 
 #: Routes to different parts of the goal that are refined.
@@ -81,26 +81,39 @@ class Roadmap(Planner):
         return roadmap_graph(density, samples=self.samples, seed=self.seed)
 
     def solve(self, problem: Problem, *, rng: np.random.Generator) -> Plan:
-        refuse_codes(problem, "Roadmap")
-        refuse_discrete(problem, "Roadmap")
+        if not self.refine:
+            refuse_max_changed(problem, "Roadmap with 'refine=False'")
         clock = Clock()
         stay = already_there(problem, clock)
         if stay is not None:
             return stay
         graph = self.build(problem.landscape.density)
         if not self.refine:
+            if problem.feasible.codes is not None or len(problem.feasible.grid):
+                graph = restrict_graph(graph, problem)
             routes = find_goal_routes(graph, problem)
             clock.evaluations += max(1, routes.joined)
             if not routes.paths:
                 return give_up(problem, clock, reachable=routes.reachable)
             return arrive(problem, routes.paths[0], clock)
+
+        def solve(plain: list[Problem]) -> list[Plan]:
+            return [self._refined(graph, p, clock) for p in plain]
+
         with one_thread():
-            search = PathSearch(
-                [problem],
-                vertices=self.optimizer.tried,
-                starts=self.optimizer.starts,
-                vertex_tolerance=self.vertex_tolerance,
-                clock=clock,
-                routes=[find_route_seeds(problem, restrict_graph(graph, problem), ROUTES)],
-            )
-            return search.run()[0]
+            if problem.feasible.discrete:
+                search = DiscreteSearch(solve, lambda _, plan: plan, 0.0, clock)
+                return search.run([problem])[0]
+            return solve([problem])[0]
+
+    def _refined(self, graph: Graph, problem: Problem, clock: Clock) -> Plan:
+        """Return the plan of a problem without discrete rules."""
+        search = PathSearch(
+            [problem],
+            vertices=self.optimizer.tried,
+            starts=self.optimizer.starts,
+            vertex_tolerance=self.vertex_tolerance,
+            clock=clock,
+            routes=[find_route_seeds(problem, restrict_graph(graph, problem), ROUTES)],
+        )
+        return search.run()[0]

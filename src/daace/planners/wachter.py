@@ -15,6 +15,7 @@ from daace.density.base import ConditionalDensity
 from daace.density.draws import DrawStatistics
 from daace.exceptions import InvalidInput
 from daace.landscape.problem import Problem
+from daace.landscape.switches import Switches
 from daace.planners.base import (
     Clock,
     Plan,
@@ -24,8 +25,7 @@ from daace.planners.base import (
     best_slacks,
     give_up,
     one_thread,
-    refuse_codes,
-    refuse_discrete,
+    refuse_max_changed,
 )
 from daace.planners.data_rows import check_features, check_rows
 
@@ -46,7 +46,8 @@ class Wachter(Planner):
     Wachter et al. 2017, "Counterfactual explanations without opening the black box",
     arXiv:1711.00399. The distance is `d(x, x') = sum_j w_j |x'_j - x_j| / MAD_j`, with the median
     absolute deviations of the rows and the weights of the constraints; the terrain in between does
-    not count.
+    not count. A code adds `w_j` times the length of its switch (`Landscape.switches`, in standard
+    deviations); all switches are made at the start.
 
     With `search='data'`, x' is the nearest row that meets the goal and the constraints. With
     `search='gradient'`, x' minimises an objective like theirs,
@@ -60,7 +61,8 @@ class Wachter(Planner):
     same form if the goal asks for it: `lambda ((alpha + s - log p(x')) / s)^2` while log p is below
     alpha + s, with s the robust standard deviation of log p. Both terms aim beyond the thresholds,
     so that these are reached. The absolute values are made smooth by splitting each change into a
-    rise and a fall; the minimiser is L-BFGS-B.
+    rise and a fall; the minimiser is L-BFGS-B. Codes have no gradient: the search is made with
+    those of the start and with those of the nearest row, and the nearer end is taken.
 
     Args:
         rows: in model space, shape `(rows, n)`.
@@ -103,29 +105,25 @@ class Wachter(Planner):
                 argument="search",
                 expected="be 'data' where a classifier without a gradient decides the class",
             )
-        refuse_codes(problem, "Wachter")
         if self.search == "gradient":
-            refuse_discrete(problem, "Wachter's gradient search")
+            refuse_max_changed(problem, "Wachter's gradient search")
         clock = Clock()
         stay = already_there(problem, clock)
         if stay is not None:
             return stay
         with one_thread():
-            scale = problem.feasible.weights / median_deviation(self.rows)
-            row, slack = self._nearest_row(problem, scale, clock)
+            distance = _Distance.of(problem, self.rows)
+            row, slack = self._nearest_row(problem, distance, clock)
             end = row
             if self.search == "gradient":
-                search = _MultiplierSearch(problem, scale, clock)
-                end, seen = search.raise_multiplier()
+                end, seen = _by_gradient(problem, distance, row, clock)
                 slack = np.concatenate([slack, seen])
-                if end is None and row is not None:
-                    end = search.lower_multiplier(row)
         if end is None:
             return give_up(problem, clock, reachable=best_slacks(slack))
         return arrive(problem, np.stack([problem.x, end]), clock)
 
     def _nearest_row(
-        self, problem: Problem, scale: FloatArray, clock: Clock
+        self, problem: Problem, distance: _Distance, clock: Clock
     ) -> tuple[FloatArray | None, FloatArray]:
         """Return the nearest row that meets goal and rules, and the slacks of all allowed rows."""
         feasible, rows = problem.feasible, self.rows
@@ -135,9 +133,9 @@ class Wachter(Planner):
         slack = problem.region.slack_of(log_joint, rows)
         clock.evaluations += max(1, len(rows))
         good = np.flatnonzero((slack >= 0).all(axis=1))
-        distance = np.abs(rows[good] - problem.x) @ scale
-        for i in good[np.argsort(distance, kind="stable")]:
-            if problem.met_by(rows[i]):  # alone, as it may round to the other side
+        for i in good[np.argsort(distance(rows[good]), kind="stable")]:
+            # Met alone, as it may round to the other side.
+            if problem.met_by(rows[i]) and _is_step(problem, rows[i]):
                 return rows[i], slack
         return None, slack
 
@@ -148,30 +146,110 @@ class Wachter(Planner):
         return cached[density.draws_]
 
 
+@dataclass(frozen=True, eq=False)
+class _Distance:
+    """Distance from the start of a problem.
+
+    Attributes:
+        x: the start.
+        scale: factor on each number, 0 for codes, shape `(n,)`.
+        weights: of each feature.
+        switches: lengths of the switches between codes; None without codes.
+    """
+
+    x: FloatArray
+    scale: FloatArray
+    weights: FloatArray
+    switches: Switches | None
+
+    @classmethod
+    def of(cls, problem: Problem, rows: FloatArray) -> _Distance:
+        switches, weights = problem.landscape.switches, problem.feasible.weights
+        scale = weights / median_deviation(rows)
+        if switches is not None:
+            scale = scale * switches.travel
+        return cls(problem.x, scale, weights, switches)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the distance of points, shape `(points, n)`."""
+        total: FloatArray = np.abs(X - self.x) @ self.scale
+        if self.switches is not None:
+            for column, owner, lengths in zip(
+                self.switches.columns, self.switches.owner, self.switches.lengths, strict=True
+            ):
+                codes = X[:, column].astype(np.intp)
+                total = total + self.weights[owner] * lengths[int(self.x[column]), codes]
+        return total
+
+
+def _is_step(problem: Problem, end: FloatArray) -> bool:
+    """Whether the rules allow the straight path to an allowed point."""
+    feasible = problem.feasible
+    return feasible.contains(feasible.divide(np.stack([problem.x, end])))
+
+
+def _by_gradient(
+    problem: Problem, distance: _Distance, row: FloatArray | None, clock: Clock
+) -> tuple[FloatArray | None, FloatArray]:
+    """Return the nearest end that gradients lead to, and the slacks of all that were tried.
+
+    Args:
+        problem: start, goal and constraints.
+        distance: from the start.
+        row: the nearest row that meets the goal, if there is one.
+        clock: counts evaluations.
+    """
+    codes, begins = problem.feasible.codes, [problem.x]
+    if codes is not None and row is not None:
+        switched = problem.x.copy()
+        switched[codes.columns] = row[codes.columns]
+        if (switched != problem.x).any():
+            begins.append(codes.place(switched))
+    ends, slacks = [], []
+    for begin in begins:
+        search = _MultiplierSearch(problem, distance, begin, clock)
+        end, seen = search.raise_multiplier()
+        slacks.append(seen)
+        if end is not None and _is_step(problem, end):
+            ends.append(end)
+    if not ends and row is not None:
+        ends.append(_MultiplierSearch(problem, distance, row, clock).lower_multiplier())
+    nearest = min(ends, key=lambda end: float(distance(end[None])[0]), default=None)
+    return nearest, np.concatenate(slacks)
+
+
 class _MultiplierSearch:
     """Minimises the objective for a sequence of multipliers.
 
     Args:
         problem: start, goal and constraints.
-        scale: factor on each feature in the distance, shape `(n,)`.
+        distance: from the start.
+        begin: where the search begins; its codes are kept.
         clock: counts evaluations.
     """
 
-    def __init__(self, problem: Problem, scale: FloatArray, clock: Clock) -> None:
-        self.problem, self.scale, self.clock = problem, scale, clock
-        x, feasible = problem.x, problem.feasible
-        rise, fall = feasible.upper - x, x - feasible.lower
-        self.limits = np.column_stack([np.zeros(2 * len(x)), np.concatenate([rise, fall])])
+    def __init__(
+        self, problem: Problem, distance: _Distance, begin: FloatArray, clock: Clock
+    ) -> None:
+        self.problem, self.distance, self.begin, self.clock = problem, distance, begin, clock
+        feasible = problem.feasible
+        lower, upper = feasible.lower, feasible.upper
+        if feasible.codes is not None:
+            lower, upper = feasible.codes.hold(begin, lower, upper)
+        self.x = np.clip(problem.x, lower, upper)  # at an atom, or off it, as the codes say
+        self.limits = np.column_stack(
+            [np.zeros(2 * len(self.x)), np.concatenate([upper - self.x, self.x - lower])]
+        )
         self.spread = problem.landscape.density.draws_.spread
 
     def raise_multiplier(self) -> tuple[FloatArray | None, FloatArray]:
-        """Raise the multiplier, beginning at the start, until the goal is met.
+        """Raise the multiplier until the goal is met.
 
         Returns:
             The end, or None, and the slacks of all ends that were tried.
         """
         seen = []
-        end, multiplier = self.problem.x, FIRST_LAMBDA
+        end, multiplier = self.begin, FIRST_LAMBDA
         while multiplier <= LAST_LAMBDA:
             end = self._minimize(end, multiplier)
             seen.append(self.problem.region.slack(end[None]))
@@ -180,12 +258,12 @@ class _MultiplierSearch:
             multiplier *= GROWTH
         return None, np.concatenate(seen)
 
-    def lower_multiplier(self, row: FloatArray) -> FloatArray:
-        """Lower the multiplier, beginning at a row in the goal, while the goal is met.
+    def lower_multiplier(self) -> FloatArray:
+        """Lower the multiplier, beginning in the goal, while it is met.
 
         For a start in another basin, from which the objective does not lead to the goal.
         """
-        best, end, multiplier = row, row, LAST_LAMBDA
+        best, end, multiplier = self.begin, self.begin, LAST_LAMBDA
         while multiplier >= FIRST_LAMBDA:
             end = self._minimize(end, multiplier)
             if not self.problem.met_by(end):
@@ -200,19 +278,19 @@ class _MultiplierSearch:
         for _ in range(HALVINGS):
             middle = float(np.sqrt(low * high))
             trial = self._minimize(end, middle)
-            if self.problem.met_by(trial) and self._distance(trial) <= self._distance(end):
+            if self.problem.met_by(trial) and self._far(trial) <= self._far(end):
                 end, high = trial, middle
             else:
                 low = middle
         return end
 
-    def _distance(self, end: FloatArray) -> float:
-        return float(np.abs(end - self.problem.x) @ self.scale)
+    def _far(self, end: FloatArray) -> float:
+        return float(self.distance(end[None])[0])
 
     def _minimize(self, begin: FloatArray, multiplier: float) -> FloatArray:
         """Minimise the objective, divided by 1 + multiplier, over rise and fall of each feature."""
-        x, n = self.problem.x, len(self.problem.x)
-        costs = np.concatenate([self.scale, self.scale])
+        x, n = self.x, len(self.x)
+        costs = np.concatenate([self.distance.scale, self.distance.scale])
         size = 1.0 + multiplier
 
         def loss(parts: FloatArray) -> tuple[float, FloatArray]:
@@ -233,8 +311,8 @@ class _MultiplierSearch:
     def _miss(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the squared distances from certain and from plausible, and their gradient."""
         region = self.problem.region
-        slack, gradients = region.slack_and_pullback(x[None])
-        of_log_prob, of_posterior = gradients()[0]
+        slack, gradients = region.pair_and_gradients(x[None])
+        of_log_prob, of_posterior = gradients[0]
         short = max(0.0, (self.spread - float(slack[0, 0])) / self.spread)
         doubt = 0.0
         if np.isfinite(region.log_min_posterior):

@@ -73,7 +73,10 @@ def _mass(density: ConditionalDensity, X: FloatArray, state: tuple[int, ...]) ->
     free = [j for j in encoding.number_columns if at.get(encoding.atom_columns.get(j, -1), 0) == 0]
     atoms = [j for j in encoding.number_columns if j not in free]
     axis = (np.arange(PIECES) + 0.5) / PIECES * 2 - 1
-    u = np.stack(np.meshgrid(*[axis] * len(free), indexing="ij"), axis=-1).reshape(-1, len(free))
+    u = np.zeros((1, 0))
+    if free:
+        mesh = np.meshgrid(*[axis] * len(free), indexing="ij")
+        u = np.stack(mesh, axis=-1).reshape(-1, len(free))
     rows = np.zeros((len(u), encoding.width))
     rows[:, list(at)] = list(at.values())
     volume = np.ones(len(u))

@@ -121,6 +121,26 @@ def categories_switch_once(planner: Planner, problem: Problem) -> None:
             require(off, f"'{encoding.names[j]}' must be off an atom where its code says so.")
 
 
+def forbidden_switches_are_not_made(planner: Planner, problem: Problem) -> None:
+    """A switch that the path makes is not made again once it is forbidden; others may be."""
+    encoding = problem.landscape.density.encoding_
+    path = solve(planner, problem).waypoints
+    for j, feature in enumerate(encoding.features):
+        moved = np.flatnonzero(np.diff(path[:, j])) if feature.coded else np.empty(0, np.intp)
+        if len(moved) == 0:
+            continue
+        pair = (int(path[moved[0], j]), int(path[moved[0] + 1, j]))
+        words = (feature.words[pair[0]], feature.words[pair[1]])
+        ruled = replace(problem, constraints=Constraints(forbidden={feature.name: [words]}))
+        plan = solve(planner, ruled)
+        codes = plan.waypoints[:, j]
+        made = ((codes[:-1] == pair[0]) & (codes[1:] == pair[1])).any()
+        require(not made, f"'{feature.name}' must not switch from '{words[0]}' to '{words[1]}'.")
+        require(ruled.feasible.contains(plan.waypoints), "Every waypoint must obey the rules.")
+        met = plan.found == ruled.met_by(plan.waypoints[-1])
+        require(met, "'found' must be whether the end is in the goal.")
+
+
 def batches_are_as_if_alone(planner: Planner, problem: Problem) -> None:
     """Whether and where a path is found does not depend on what is solved beside it."""
     starts, _ = problem.landscape.density.sample(3, rng=np.random.default_rng(9))
@@ -201,6 +221,7 @@ PLANNER_LAWS: tuple[PlannerLaw, ...] = (
     rules_hold_at_every_waypoint,
     fixed_features_do_not_change,
     categories_switch_once,
+    forbidden_switches_are_not_made,
     nothing_is_modified,
     queries_are_independent,
     impossible_goals_have_a_status,

@@ -26,8 +26,8 @@ def test_the_e_step_is_that_of_scipy(
     shares = joint / joint.sum(axis=1, keepdims=True)
     whiteners = np.linalg.inv(np.linalg.cholesky(covariances))
     offsets = -np.einsum("cij,cj->ci", whiteners, means)
-    rows = MonomialRows(X)
-    total, (counts, centres, scatters) = rows.expect(np.log(weights), whiteners, offsets)
+    rows = MonomialRows(X, np.ones(len(X)))
+    total, (counts, centres, scatters, _) = rows.expect(np.log(weights), whiteners, offsets)
     assert total == pytest.approx(np.log(joint.sum(axis=1)).sum(), rel=1e-10)
     logs = rows.log_prob(np.log(weights), whiteners, offsets)
     assert logs == pytest.approx(np.log(joint.sum(axis=1)), rel=1e-9)
@@ -41,7 +41,7 @@ def test_the_e_step_is_that_of_scipy(
 
 def test_moments_are_those_of_the_groups(rng: np.random.Generator) -> None:
     X, groups = rng.normal(size=(40, 2)), np.arange(40) % 3
-    counts, means, scatters = MonomialRows(X).moments(groups, 3)
+    counts, means, scatters, _ = MonomialRows(X, np.ones(len(X))).moments(groups, 3)
     for g in range(3):
         some = X[groups == g]
         assert counts[g] == len(some)

@@ -31,7 +31,8 @@ def naive_learner(X: FloatArray) -> tuple[ProfileLearner, Structure]:
     n = X.shape[1]
     graph = Structure(np.zeros((n, n), dtype=bool), np.ones(n, dtype=bool))
     stats = SufficientStatistics.of(X, np.zeros(len(X), dtype=np.intp), 1)
-    return ProfileLearner([MonomialRows(X)], stats, np.zeros(n), lambda *_: graph), graph
+    rows = [MonomialRows(X, np.ones(len(X)))]
+    return ProfileLearner(rows, stats, np.zeros(n), lambda *_: graph), graph
 
 
 def test_em_increases_the_likelihood() -> None:

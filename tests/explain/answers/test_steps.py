@@ -18,7 +18,7 @@ def test_a_paragraph_for_each_step(explanation):
         largest = explanation.changes(number).iloc[0]
         verb = "raise" if largest["change"] > 0 else "lower"
         assert text.split(": ")[1].startswith(f"{verb} {largest['feature']} from ")
-        assert "; and 25 smaller changes, up to " in text
+        assert "; and 25 smaller changes. Then " in text
 
 
 def test_raising_and_lowering_have_their_verbs(simple):

@@ -25,16 +25,16 @@ def test_percent(share, text):
         (1001.2, 840.4, 351.9, "", ("1,001", "840")),
         (0.1184, 0.1001, 0.014, "", ("0.1184", "0.1001")),
         (17.99, 15.2, 3.5, "mm", ("17.99 mm", "15.20 mm")),
-        (15.85, 15.8501, 3.5, "", ("15.85000", "15.85010")),
+        (15.85, 15.8501, 3.5, "", ("15.8500", "15.8501")),
         (2.2e12, -5e8, 1e12, "", ("2.200e+12", "-5.000e+08")),
         (2e-9, 3e-9, 1e-9, "", ("2.000e-09", "3.000e-09")),
-        (0.001, -0.001, 5.0, "", ("0.0010", "-0.0010")),
-        (0.0, 3.0, 1.0, "", ("0.00", "3.00")),
+        (0.001, -0.001, 5.0, "", ("0.001", "-0.001")),
+        (0.0, 3.0, 1.0, "", ("0", "3")),
     ],
 )
 def test_values_are_told_apart_and_no_finer(before, after, sd, unit, texts):
     e = SimpleNamespace(
-        sd=np.array([sd]), path=pd.DataFrame({"a": [before, after]}), units={"a": unit}
+        sd=np.array([sd]), states=pd.DataFrame({"a": [before, after]}), units={"a": unit}
     )
     assert words.format_change(e, "a", before, after) == texts
 

@@ -69,20 +69,22 @@ def test_the_goal_is_judged_by_the_classifier(mixture, rows, straight):
 def test_another_classifier_is_refused(mixture, columns, labels, message):
     frame = pd.DataFrame([[0.0, 0.0], [1.0, 1.0]], columns=columns)
     with pytest.raises(InvalidInput, match=message):
-        Explainer(mixture, classifier=LogisticRegression().fit(frame, labels))
+        Explainer(
+            mixture, changes="all", round=False, classifier=LogisticRegression().fit(frame, labels)
+        )
 
 
 def test_what_is_no_classifier_is_refused(mixture):
     with pytest.raises(
         InvalidInput, match=r"must be fitted. LogisticRegression has no 'classes_' yet"
     ):
-        Explainer(mixture, classifier=LogisticRegression())
+        Explainer(mixture, changes="all", round=False, classifier=LogisticRegression())
 
 
 def test_a_classifier_of_another_width_is_refused(mixture):
     model = LogisticRegression().fit([[0.0], [1.0]], ["ill", "well"])
     with pytest.raises(InvalidInput, match=r"must have the density's 2 columns. Got 1."):
-        Explainer(mixture, classifier=model)
+        Explainer(mixture, changes="all", round=False, classifier=model)
 
 
 def test_slopes_are_those_of_the_classifier(mixture, rows):
@@ -109,7 +111,7 @@ def test_trees_have_no_slopes(mixture, rows):
 
 def test_the_end_moves_along_the_edge_of_a_smooth_classifier(mixture, rows):
     """The same posterior, once as the density's own and once as a classifier's."""
-    explainer = Explainer(mixture)
+    explainer = Explainer(mixture, changes="all", round=False)
 
     class Same:
         classes_ = mixture.classes_
@@ -119,7 +121,7 @@ def test_the_end_moves_along_the_edge_of_a_smooth_classifier(mixture, rows):
 
     for start in ([0.0, 0.0], [0.5, -0.5]):
         own = explainer.explain(start, target="well", min_posterior=0.9)
-        judged = Explainer(mixture, classifier=Same()).explain(
+        judged = Explainer(mixture, changes="all", round=False, classifier=Same()).explain(
             start, target="well", min_posterior=0.9
         )
         assert judged.cost == pytest.approx(own.cost, rel=1e-3)
@@ -149,7 +151,7 @@ def test_a_bound_method_stands_in_the_order_of_the_density(mixture, rows, straig
     frame, y = rows
     model = LogisticRegression().fit(frame[["x2", "x1"]], (y == "well").astype(int))
     with pytest.raises(InvalidInput, match=r"Got '0', '1': if .* pass classifier=model.predict_p"):
-        Explainer(mixture, classifier=model)
+        Explainer(mixture, changes="all", round=False, classifier=model)
     judge = ClassifierPosterior(model.predict_proba, mixture)
     expected = model.predict_proba(frame[["x2", "x1"]])
     assert np.exp(judge.log_posterior(frame.to_numpy())) == pytest.approx(expected)
@@ -180,7 +182,9 @@ def test_a_gradient_is_used_in_user_units(rows):
 
 
 def test_with_a_gradient_fewer_rows_are_asked_about_for_the_same_path(mixture):
-    plain = Explainer(mixture, classifier=second_class, min_posterior=0.8)
+    plain = Explainer(
+        mixture, changes="all", round=False, classifier=second_class, min_posterior=0.8
+    )
     helped = replace(plain, classifier_grad=slope_of_second_class)
     a, b = (explainer.explain([0.0, 0.0], target="well") for explainer in (plain, helped))
     assert b.cost == pytest.approx(a.cost, rel=1e-4)
@@ -285,7 +289,7 @@ def test_names_that_become_the_same_are_told_apart_by_nobody():
 )
 def test_what_is_no_probability_is_refused_before_any_search(mixture, answer, message):
     with pytest.raises(InvalidInput, match=message):
-        Explainer(mixture, classifier=answer)
+        Explainer(mixture, changes="all", round=False, classifier=answer)
 
 
 def test_a_row_that_cannot_be_judged_is_named(mixture, straight):
@@ -314,10 +318,11 @@ class Flaky:
 
 def test_a_classifier_that_fails_in_a_search_loses_no_answer(mixture):
     whole = Flaky(10**6)
-    explainer = Explainer(mixture, classifier=whole)
+    searching = {"changes": "all", "round": False, "classifier_budget": 10**6}  # nothing after it
+    explainer = Explainer(mixture, classifier=whole, **searching)
     best = explainer.explain([0.0, 0.0], target="well")
     for fails_from in range(3, whole.questions, 2):
-        explainer = Explainer(mixture, classifier=Flaky(fails_from))
+        explainer = Explainer(mixture, classifier=Flaky(fails_from), **searching)
         e = explainer.explain([0.0, 0.0], target="well")
         if e.found:
             assert e.counterfactual["x1"] > 2.5
@@ -328,7 +333,7 @@ def test_a_classifier_that_fails_in_a_search_loses_no_answer(mixture):
             assert e.current == "ill"
         assert "no route to host" in str(e)
         assert Explanation.from_json(e.to_json()).notes == e.notes
-    explainer = Explainer(mixture, classifier=Flaky(whole.questions - 1))
+    explainer = Explainer(mixture, classifier=Flaky(whole.questions - 1), **searching)
     assert explainer.explain([0.0, 0.0], target="well").found
 
 
@@ -338,7 +343,7 @@ def test_rows_whose_way_cannot_be_judged_do_not_cost_the_others_theirs(mixture):
             raise RuntimeError("out of range")
         return np.where(rows["x1"] > 2.5, 0.9, 0.1)
 
-    explainer = Explainer(mixture, classifier=blind_above)
+    explainer = Explainer(mixture, changes="all", round=False, classifier=blind_above)
     starts = [[0.0, 0.0], [0.0, 8.0], [0.5, 0.0]]
     many = explainer.explain_batch(starts, target="well")
     assert [str(e.status) for e in many][::2] == ["found", "found"]
@@ -362,7 +367,9 @@ class Counting:
 
 def test_questions_are_counted_and_draws_judged_once(mixture):
     model = Counting()
-    explainer = Explainer(mixture, classifier=model)
+    explainer = Explainer(
+        mixture, changes="all", round=False, classifier=model, classifier_budget=10**6
+    )  # with a budget, nobody is asked how certain the end is
     model.calls = model.rows = 0
     first = explainer.explain([0.0, 0.0], target="well", penalty=2.0)
     of_start = 1
@@ -381,7 +388,9 @@ def test_no_row_is_asked_about_twice_in_a_search(mixture):
         seen.extend(map(tuple, rows.to_numpy()))
         return np.where(rows["x1"] > 2.5, 0.9, 0.1)
 
-    explainer = Explainer(mixture, classifier=model)
+    explainer = Explainer(
+        mixture, changes="all", round=False, classifier=model, classifier_budget=10**6
+    )
     seen.clear()
     explainer.explain([0.0, 0.0], target="well")
     assert len(seen) - len(set(seen)) <= 1  # the start, before and in the search
@@ -392,7 +401,9 @@ def test_no_row_is_asked_about_twice_in_a_search(mixture):
 def test_a_budget_is_kept_and_gives_the_best_found(mixture, budget, smooth):
     model = Counting()
     judge = (lambda rows: model(rows) * 0 + second_class(rows)) if smooth else model
-    explainer = Explainer(mixture, classifier=judge, classifier_budget=budget)
+    explainer = Explainer(
+        mixture, changes="all", round=False, classifier=judge, classifier_budget=budget
+    )
     model.rows = 0
     e = explainer.explain([0.0, 0.0], target="well")
     middle_waypoints, start = 3, 1
@@ -406,26 +417,28 @@ def test_a_budget_is_kept_and_gives_the_best_found(mixture, budget, smooth):
 
 
 def test_a_budget_does_not_make_answers_depend_on_earlier_ones(mixture):
-    explainer = Explainer(mixture, classifier=Counting(), classifier_budget=400)
+    explainer = Explainer(
+        mixture, changes="all", round=False, classifier=Counting(), classifier_budget=400
+    )
     once = explainer.explain([0.5, 0.0], target="well")
     again = explainer.explain([0.5, 0.0], target="well")
     assert once.path.equals(again.path)
 
 
 def test_time_is_over_also_while_a_classifier_thinks(mixture):
-    explainer = Explainer(mixture, classifier=Counting())
+    explainer = Explainer(mixture, changes="all", round=False, classifier=Counting())
     e = explainer.explain([0.0, 0.0], target="well", time_limit=1e-9)
     assert str(e.status) == "timeout"
     assert "raise 'time_limit'" in str(e)
 
 
 def test_settings_for_one_call_keep_the_judge(mixture):
-    explainer = Explainer(mixture, classifier=Counting())
+    explainer = Explainer(mixture, changes="all", round=False, classifier=Counting())
     assert explainer._settings(penalty=3.0).judge is explainer._settings().judge
 
 
 def test_alternatives_are_judged_by_the_classifier_too(mixture):
-    explainer = Explainer(mixture, classifier=Counting())
+    explainer = Explainer(mixture, changes="all", round=False, classifier=Counting())
     e = explainer.explain([0.0, 0.0], target="well", alternatives=2)
     assert e.alternatives
     for other in e.alternatives:
@@ -437,7 +450,7 @@ def test_alternatives_are_judged_by_the_classifier_too(mixture):
 def test_the_rows_of_a_batch_share_their_questions(mixture, rows):
     frame, y = rows
     model = LogisticRegression().fit(frame, y)
-    explainer = Explainer(mixture, classifier=model)
+    explainer = Explainer(mixture, changes="all", round=False, classifier=model)
     ill = frame[model.predict(frame) == "ill"].head(24)
     one = explainer.explain(ill.iloc[0]).provenance
     many = explainer.explain_batch(ill)

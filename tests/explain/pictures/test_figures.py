@@ -29,7 +29,9 @@ def many(features: int) -> Explainer:
     X[:, 1:] -= 0.7 * X[:, :-1]
     X *= 10.0 ** rng.integers(-9, 12, features)
     names = tuple(f"share of $households$ with {j} cars_{{}}^^" * 2 for j in range(features))
-    return fit(Table(X, y, names, np.unique(y), units=dict.fromkeys(names, "$ per m²")))
+    return fit(
+        Table(X, y, names, np.unique(y), units=dict.fromkeys(names, "$ per m²")), judge="density"
+    )
 
 
 @pytest.mark.parametrize("features", [1, 2, 30, 130])

@@ -35,7 +35,7 @@ def many(features: int) -> Explainer:
     names = tuple(f"share of $households$ with {j} cars, in percent of all_{{}}^^" * 2 + str(j)
                   for j in range(features))  # fmt: skip
     table = Table(X, y, names, np.unique(y), units=dict.fromkeys(names, "$ per m²"))
-    return fit(table)
+    return fit(table, judge="density")
 
 
 @pytest.mark.parametrize("features", [1, 2, 3, 130])
@@ -63,7 +63,7 @@ def test_plots_of_a_learned_model(explanation, kind):
     assert "counterfactual" in shown
     assert "standard deviations" in shown
     if kind != "steps":
-        assert "goal: 'benign' at least 50%, and plausible" in shown
+        assert "goal: 'benign' at least 75%, and plausible" in shown
 
 
 def test_features_of_the_landscape_can_be_chosen(explanation):
@@ -137,7 +137,7 @@ def test_the_course_of_a_training_can_be_drawn():
 def test_fixed_features_do_not_move_along(cancer):
     features = list(cancer.features)
     rules = Constraints(fixed=features[7:])
-    e = fit(cancer).explain(
+    e = dataclasses.replace(fit(cancer, judge="density"), changes="all").explain(
         cancer.to_frame().iloc[10], target="benign", constraints=rules, plausibility=-30
     )
     others = len(e.changes()) - 2

@@ -21,6 +21,16 @@ def patient(malignant):
 
 
 @pytest.fixture(scope="module")
+def explainer(network):
+    return Explainer(network, changes="all", round=False)
+
+
+@pytest.fixture(scope="module")
+def explanation(explainer, patient):
+    return explainer.explain(patient, target="benign")
+
+
+@pytest.fixture(scope="module")
 def of_patient(explainer, patient):
     pytest.importorskip("pymoo")
     return explainer.front(patient, target="benign", planner=SMALL)
@@ -30,7 +40,9 @@ def of_patient(explainer, patient):
 def of_flower(iris):
     """A front on which the probability matters: virginica is next to versicolor."""
     pytest.importorskip("pymoo")
-    return Explainer(iris).front([5.1, 3.5, 1.4, 0.2], target="virginica", planner=SMALL)
+    return Explainer(iris, changes="all", round=False).front(
+        [5.1, 3.5, 1.4, 0.2], target="virginica", planner=SMALL
+    )
 
 
 def assert_unbeaten(front):
@@ -66,7 +78,7 @@ def test_no_member_is_beaten_by_planning_for_what_it_reaches(explainer, patient,
 def test_nor_where_the_probability_matters(iris, of_flower):
     assert np.ptp([e.posterior for e in of_flower]) > 0.3
     for e in of_flower:
-        again = Explainer(iris).explain(
+        again = Explainer(iris, changes="all", round=False).explain(
             [5.1, 3.5, 1.4, 0.2],
             target="virginica",
             min_log_prob=e.log_prob - 1e-9,
@@ -96,7 +108,15 @@ def test_same_seed_same_front(explainer, patient, of_patient):
 def test_members_keep_to_the_rules(mixture):
     pytest.importorskip("pymoo")
     rules = Constraints(upper={"x2": 0.4}, max_step={"x1": 0.5}, weights={"x1": 2.0})
-    asked = Explainer(mixture, constraints=rules, penalty=2.0, scale="nll", min_posterior=0.7)
+    asked = Explainer(
+        mixture,
+        constraints=rules,
+        penalty=2.0,
+        scale="nll",
+        min_posterior=0.7,
+        changes="all",
+        round=False,
+    )
     front = asked.front([0.0, 0.0], target="well", planner=SMALL)
     assert len(front) > 2
     assert front[0].cost == asked.explain([0.0, 0.0], target="well").cost

@@ -22,7 +22,7 @@ from daace.density.splits import split_for_check
 from daace.exceptions import InvalidInput
 from daace.explain.answers.remarks import find_weakness
 from daace.explain.trust.check import Check, check_density
-from daace.explain.trust.held_out import check_fit, from_record, to_record
+from daace.explain.trust.held_out import from_record, judge_held_out, to_record
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def misleading() -> Explainer:
     flip = rng.random(800) < 0.45
     y[flip] = np.where(y[flip] == "no", "yes", "no")
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(c=rng.standard_cauchy(800), y=y)
-    return fit(frame, target="y")
+    return fit(frame, target="y", judge="density")
 
 
 def made(**changes: object) -> Check:
@@ -160,7 +160,7 @@ def test_what_cannot_be_fitted_again_is_not_checked(monkeypatch):
         raise InvalidInput("Features must vary.")
 
     monkeypatch.setattr(LinearGaussianNetwork, "_fit", refuse)
-    assert check_fit(density, iris) is None
+    assert judge_held_out(density, iris) is None
 
 
 def test_a_second_fit_says_nothing_twice():

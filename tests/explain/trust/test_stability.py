@@ -13,7 +13,7 @@ from daace.explain.trust.stability import refit, resample
 def iris_answer():
     table = load_table("iris")
     row = table.to_frame().iloc[60]
-    return table, fit(table).explain(row, target="setosa", min_posterior=0.9)
+    return table, fit(table, judge="density").explain(row, target="setosa", min_posterior=0.9)
 
 
 def test_the_default_planner_does_not_depend_on_the_seed(iris_answer):

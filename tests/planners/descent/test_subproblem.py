@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daace.planners.descent.subproblem import solve_dual
+from daace.planners.descent.subproblem import solve_dual, solve_large_dual
 
 
 def slow_dual(gram: np.ndarray, promise: np.ndarray) -> np.ndarray:
@@ -37,3 +37,25 @@ def test_the_dual_solves_the_complementarity_problem(
     assert (reached >= -1e-6).all()
     assert np.abs(lam * reached).max() <= 1e-6 * (1 + np.abs(lam).max())
     np.testing.assert_allclose(lam, slow_dual(gram, promise), atol=1e-6)
+
+
+def test_the_dual_of_many_judges_is_solved(rng):
+    for count in (2, 4, 7):
+        root = rng.normal(size=(60, count, count + 2)) * rng.uniform(0.01, 100, (60, count, 1))
+        gram = root @ root.transpose(0, 2, 1)
+        size = np.sqrt(np.einsum("bcc->bc", gram))
+        promise = rng.normal(size=(60, count)) * size
+        lam = solve_large_dual(gram, promise)
+        reached = (promise + np.einsum("bcd,bd->bc", gram, lam)) / size
+        assert (lam >= 0).all()
+        assert (reached >= -1e-5 * (1 + (lam * size).max(axis=1, keepdims=True))).all()
+        assert np.abs(lam * size * reached).max() <= 1e-4
+        if count == 2:
+            np.testing.assert_allclose(lam, solve_dual(gram, promise), rtol=1e-4, atol=1e-8)
+
+
+def test_judges_that_contradict_each_other_get_finite_multipliers():
+    slope = np.array([1.0, -1.0, 1.0])
+    gram = np.outer(slope, slope)[None]
+    lam = solve_large_dual(gram, np.array([[-1.0, -1.0, -1.0]]))
+    assert np.isfinite(lam).all()

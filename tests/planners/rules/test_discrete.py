@@ -67,17 +67,47 @@ def test_an_equation_that_the_table_itself_keeps() -> None:
     assert plan.cost >= plain.cost * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("rule", [{"integer": ["visits"]}, {"max_changed": 2}])
-def test_planners_that_cannot_say_so(
-    counted: LinearGaussianNetwork, rule: dict[str, object]
-) -> None:
+def test_planners_that_cannot_limit_changes_say_so(counted: LinearGaussianNetwork) -> None:
     start = {"visits": 2, "misses": 12, "score": -1.0}
-    problem = Problem(start, Landscape(counted), Goal(1), Constraints(**rule))  # type: ignore[arg-type]
+    problem = Problem(start, Landscape(counted), Goal(1), Constraints(max_changed=2))
     rows = counted.sample(200, rng=np.random.default_rng(0))[0]
-    planners = (NSGA2(), Roadmap(), Face(rows), Wachter(rows, search="gradient"))
+    planners = (NSGA2(), Roadmap(refine=False), Face(rows), Wachter(rows, search="gradient"))
     for planner in planners:
-        with pytest.raises(InvalidInput, match="plan with PathOptimizer"):
+        with pytest.raises(InvalidInput, match="plan with PathOptimizer or Roadmap"):
             planner.solve(problem, rng=np.random.default_rng(0))
+
+
+def test_roadmap_limits_changes(counted: LinearGaussianNetwork) -> None:
+    start = {"visits": 2, "misses": 12, "score": -1.0}
+    problem = Problem(start, Landscape(counted), Goal(1), Constraints(max_changed=2))
+    plan = Roadmap(samples=100, vertices=0).solve(problem, rng=np.random.default_rng(0))
+    assert plan.found
+    assert problem.feasible.contains(plan.waypoints)
+    assert (plan.waypoints[-1] != problem.x).sum() <= 2
+
+
+def test_every_planner_keeps_integers(counted: LinearGaussianNetwork) -> None:
+    start = {"visits": 2, "misses": 12, "score": -1.0}
+    rules = Constraints(integer=["visits", "misses"])
+    problem = Problem(start, Landscape(counted), Goal(1), rules)
+    rows = counted.to_user(counted.sample(300, rng=np.random.default_rng(0))[0])
+    whole = {name: rows[name].round() for name in ("visits", "misses")}
+    rows = counted.to_model(rows.assign(**whole))
+    planners = (
+        NSGA2(vertices=(0, 1), population=40, generations=40),
+        Roadmap(samples=200, vertices=(0, 1)),
+        Roadmap(samples=200, refine=False),
+        Face(rows),
+        Wachter(rows),
+        Wachter(rows, search="gradient"),
+    )
+    for planner in planners:
+        plan = planner.solve(problem, rng=np.random.default_rng(0))
+        assert plan.found
+        assert problem.met_by(plan.waypoints[-1])
+        assert problem.feasible.contains(plan.waypoints)
+        user = problem.to_user(plan.waypoints)[:, :2]
+        np.testing.assert_array_equal(user, np.rint(user))
 
 
 def test_every_planner_keeps_to_links(

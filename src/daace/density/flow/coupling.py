@@ -60,20 +60,21 @@ class CouplingFlow:
 
     Layer l splits the features, in its own order, into a and b, keeps a and maps b:
 
-        z_b = e^s x_b + t,   (r, t) = network_l(a, one-hot y),   s = r / (1 + |r| / 2)
+        z_b = e^s x_b + t,   (r, t) = network_l(a, one-hot y, c),   s = r / (1 + |r| / 2)
 
-    so `log p(x | y) = log N(f(x | y); 0, I) + sum of all s`. Its inverse is as cheap:
-    `x_b = (z_b - t) e^-s` (RealNVP, Dinh, Sohl-Dickstein and Bengio 2017, arXiv:1605.08803; there
-    s is a scaled tanh). The networks have ReLU units; those that cannot matter are stored but not
-    evaluated, see `trim`. Internally, arrays have one line per feature and one column per row of
-    data, so that splitting the features copies whole lines.
+    with c what else x depends on, so `log p(x | y, c) = log N(f(x | y, c); 0, I) + sum of all s`.
+    Its inverse is as cheap: `x_b = (z_b - t) e^-s` (RealNVP, Dinh, Sohl-Dickstein and Bengio 2017,
+    arXiv:1605.08803; there s is a scaled tanh). The networks have ReLU units; those that cannot
+    matter are stored but not evaluated, see `trim`. Internally, arrays have one line per feature
+    and one column per row of data, so that splitting the features copies whole lines.
 
     Attributes:
         orders: order of the features in each layer, first a, then b, shape `(flows, n)`.
         weights: of each linear map of the networks, shape `(flows, outputs, inputs)`; the first
-            takes a and the one-hot class, the last gives r and t.
+            takes a, the one-hot class and c, the last gives r and t.
         biases: of each linear map, shape `(flows, outputs)`.
         classes: number of classes.
+        contexts: number of columns of c.
 
     Raises:
         ValueError: the shapes do not fit together, or an order is not a permutation.
@@ -94,6 +95,7 @@ class CouplingFlow:
     weights: tuple[FloatArray, ...]
     biases: tuple[FloatArray, ...]
     classes: int
+    contexts: int = 0
     _parts: list[tuple[IntArray, IntArray]] = field(init=False, repr=False)
     _maps: list[list[FloatArray]] = field(init=False, repr=False)
     _widest: int = field(init=False, repr=False)  # hidden layer
@@ -104,7 +106,7 @@ class CouplingFlow:
             raise ValueError("the orders must have two dimensions, the weights three")
         flows, n = self.orders.shape
         kept, hidden, depth = n // 2, self.weights[0].shape[1], len(self.weights)
-        inputs = [kept + self.classes, *[hidden] * (depth - 1)]
+        inputs = [kept + self.classes + self.contexts, *[hidden] * (depth - 1)]
         outputs = [*[hidden] * (depth - 1), 2 * (n - kept)]
         for weight, bias, *size in zip(self.weights, self.biases, outputs, inputs, strict=True):
             if weight.shape != (flows, *size) or bias.shape != weight.shape[:2]:
@@ -134,7 +136,8 @@ class CouplingFlow:
         ]
         if len(maps) > 1:
             maps[0] = weights[0]
-            maps[0][:, self.features // 2 :] += biases[0][:, None]
+            kept = self.features // 2
+            maps[0][:, kept : kept + self.classes] += biases[0][:, None]
         return maps
 
     @property
@@ -154,46 +157,55 @@ class CouplingFlow:
         widths = [[len(weight) for weight in maps[:-1]] or [0] * hidden for maps in self._maps]
         return np.array(widths, dtype=np.intp)
 
-    def forward(self, X: FloatArray, y: IntArray) -> FloatArray:
-        """Return z = f(x | y) of each row, given its class index."""
-        return self._map_rows(X, y, back=False)
+    def forward(self, X: FloatArray, y: IntArray, c: FloatArray | None = None) -> FloatArray:
+        """Return z = f(x | y, c) of each row, given its class index."""
+        return self._map_rows(X, y, self._context(X, c), back=False)
 
-    def inverse(self, Z: FloatArray, y: IntArray) -> FloatArray:
-        """Return the x of each row with f(x | y) = z, given its class index."""
-        return self._map_rows(Z, y, back=True)
+    def inverse(self, Z: FloatArray, y: IntArray, c: FloatArray | None = None) -> FloatArray:
+        """Return the x of each row with f(x | y, c) = z, given its class index."""
+        return self._map_rows(Z, y, self._context(Z, c), back=True)
 
-    def log_density(self, X: FloatArray) -> FloatArray:
-        """Return `L[i, k] = log p(x_i | y=k)`, shape `(rows, classes)`."""
-        result = np.empty((len(X), self.classes))
+    def log_density(self, X: FloatArray, c: FloatArray | None = None) -> FloatArray:
+        """Return `L[i, k] = log p(x_i | y=k, c_i)`, shape `(rows, classes)`."""
+        result, c = np.empty((len(X), self.classes)), self._context(X, c)
         for part in self._blocks(len(X), self.classes):
-            result[part] = self._evaluate(X[part], None)[0]
+            result[part] = self._evaluate(X[part], c[part], None)[0]
         return result
 
-    def log_density_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
-        """Return log p(x | y) and its pullback, the gradient of `sum_k W[i, k] L[i, k]`."""
-        result = np.empty((len(X), self.classes))
+    def log_density_and_pullback(
+        self, X: FloatArray, c: FloatArray | None = None
+    ) -> tuple[FloatArray, Pullback]:
+        """Return log p(x | y, c) and its pullback, the gradient of `sum_k W[i, k] L[i, k]`.
+
+        The gradient is that with respect to x, followed by that with respect to c.
+        """
+        result, context = np.empty((len(X), self.classes)), self._context(X, c)
         keep = self._taped * len(X) <= TAPE
         X = X if keep else X.copy()  # read again by the pullback
         kept: list[tuple[slice, FloatArray | None, list[Step]]] = []
         for part in self._blocks(len(X), self.classes):
             steps: list[Step] = []
-            result[part], z = self._evaluate(X[part], steps if keep else None)
+            result[part], z = self._evaluate(X[part], context[part], steps if keep else None)
             kept.append((part, z if keep else None, steps))
 
         def pullback(W: FloatArray) -> FloatArray:
-            gradient = np.empty((len(X), self.features))
+            gradient = np.empty((len(X), self.features + self.contexts))
             for part, noise, steps in kept:
                 z, tape = noise, steps
                 if z is None:
                     tape = []
-                    z = self._evaluate(X[part], tape)[1]
+                    z = self._evaluate(X[part], context[part], tape)[1]
                 gradient[part] = self._pull_back(W[part], z, tape)
             return gradient
 
         return result, pullback
 
+    def _context(self, X: FloatArray, c: FloatArray | None) -> FloatArray:
+        return np.zeros((len(X), 0)) if c is None else c
+
     def _blocks(self, rows: int, per_row: int) -> Iterator[slice]:
-        lines = max(self.features, self.features // 2 + self.classes)  # of x, or of a and class
+        # Lines of x, or of a, class and c.
+        lines = max(self.features, self.features // 2 + self.classes + self.contexts)
         step = max(1, BLOCK // (per_row * lines))
         return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
 
@@ -205,11 +217,14 @@ class CouplingFlow:
         step = -(-columns // -(-columns // most))  # as even as possible
         return [slice(begin, begin + step) for begin in range(0, columns, step)]
 
-    def _evaluate(self, X: FloatArray, tape: list[Step] | None) -> tuple[FloatArray, FloatArray]:
-        """Return log p(x | y), and z with one column per class and row; fill the tape."""
+    def _evaluate(
+        self, X: FloatArray, c: FloatArray, tape: list[Step] | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return log p(x | y, c), and z with one column per class and row; fill the tape."""
         rows, n = X.shape
         z = np.repeat(X.T[:, None], self.classes, axis=1).reshape(n, -1)
-        space = self._workspace(np.repeat(np.eye(self.classes), rows, axis=1))
+        one_hot = np.repeat(np.eye(self.classes), rows, axis=1)
+        space = self._workspace(np.concatenate([one_hot, np.tile(c.T, (1, self.classes))]))
         log_density = np.full(self.classes * rows, -0.5 * n * np.log(2 * np.pi))
         for flow, (_, b) in enumerate(self._parts):
             active: list[list[BoolArray]] | None = None if tape is None else []
@@ -232,7 +247,7 @@ class CouplingFlow:
     def _pull_back(self, W: FloatArray, z: FloatArray, tape: list[Step]) -> FloatArray:
         """Return the gradient of `sum_k W[i, k] L[i, k]`, from the last layer to the first."""
         w = np.ascontiguousarray(W.T).reshape(-1)
-        g = -w * z
+        g, g_context = -w * z, np.zeros((self.contexts, len(w)))
         pieces = self._pieces(len(w))
         for flow in range(len(tape) - 1, -1, -1):
             stretch, stretched, slope, active = tape[flow]
@@ -252,19 +267,22 @@ class CouplingFlow:
                         g_h = weight[:, 1:].T @ g_h
                         g_h *= on
                     np.matmul(first[:, : len(a)].T, g_h, out=g_a[:, piece])
+                    if self.contexts:
+                        g_context[:, piece] += first[:, len(a) + self.classes :].T @ g_h
                 g[a] += g_a
             g_b *= stretch
             g[b] = g_b
-        gradient: FloatArray = g.reshape(len(g), self.classes, -1).sum(axis=1).T
+        both = np.concatenate([g, g_context]) if self.contexts else g
+        gradient: FloatArray = both.reshape(len(both), self.classes, -1).sum(axis=1).T
         return gradient
 
-    def _map_rows(self, X: FloatArray, y: IntArray, *, back: bool) -> FloatArray:
+    def _map_rows(self, X: FloatArray, y: IntArray, c: FloatArray, *, back: bool) -> FloatArray:
         """Map each row under its own class, towards the noise or back."""
         result = np.empty((len(X), self.features))
         flows = range(len(self.orders))
         for part in self._blocks(len(X), 1):
             x = np.array(X[part].T, order="C")
-            space = self._workspace(np.eye(self.classes)[:, y[part]])
+            space = self._workspace(np.concatenate([np.eye(self.classes)[:, y[part]], c[part].T]))
             for flow in reversed(flows) if back else flows:
                 b = self._parts[flow][1]
                 self._network(flow, x, space, None)
@@ -274,11 +292,11 @@ class CouplingFlow:
             result[part] = x.T
         return result
 
-    def _workspace(self, one_hot: FloatArray) -> Workspace:
-        """Return room for columns of these classes."""
-        kept, columns = self.features // 2, one_hot.shape[1]
-        inputs = np.empty((kept + self.classes, columns))
-        inputs[kept:] = one_hot
+    def _workspace(self, given: FloatArray) -> Workspace:
+        """Return room for columns with these one-hot classes, and c below them."""
+        kept, columns = self.features // 2, given.shape[1]
+        inputs = np.empty((kept + len(given), columns))
+        inputs[kept:] = given
         out = np.empty((2 * (self.features - kept), columns))
         pieces: list[Piece] = []
         for piece in self._pieces(columns):

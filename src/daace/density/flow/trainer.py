@@ -37,11 +37,13 @@ class Trainer:
 
     Args:
         settings: number and size of the networks, weight decay, noise, batches and seed.
-        X: rows in model space, shape `(rows, features)`.
+        X: what the flow maps, in model space, shape `(rows, features)`.
         y: class index of each row, shape `(rows,)`.
         held_out: which rows are for validation only, shape `(rows,)`.
         orders: order of the features in each layer, shape `(flows, features)`.
         rng: source of the initial weights.
+        context: what x depends on beside the class, shape `(rows, contexts)`.
+        features: what `settings.hidden` counts; those of X when left out.
     """
 
     def __init__(
@@ -52,23 +54,29 @@ class Trainer:
         held_out: BoolArray,
         orders: IntArray,
         rng: np.random.Generator,
+        *,
+        context: FloatArray | None = None,
+        features: int | None = None,
     ) -> None:
         torch = import_torch()
+        context = np.zeros((len(X), 0)) if context is None else context
         classes, n = int(y.max()) + 1, X.shape[1]
-        kept, units = n // 2, settings.hidden * n
-        widths = [kept + classes, *[units] * settings.layers, 2 * (n - kept)]
+        kept, given = n // 2, classes + context.shape[1]
+        units = settings.hidden * (n if features is None else features)
+        widths = [kept + given, *[units] * settings.layers, 2 * (n - kept)]
         self.settings, self.torch, self.n = settings, torch, n
         self.shapes = [(settings.flows, out, into) for into, out in pairwise(widths)]
         self.sizes = [math.prod(shape[:dims]) for shape in self.shapes for dims in (3, 2)]
-        # Columns are b, a, one-hot class; an index maps the order of one layer to that of the next.
+        # Columns are b, a, one-hot class, context; an index maps the order of one layer to that of
+        # the next.
         turned = np.concatenate([orders[:, kept:], orders[:, :kept]], axis=1)
         before = np.concatenate([np.arange(n)[None], turned[:-1]])
-        tail = np.arange(n, n + classes)
+        tail = np.arange(n, n + given)
         self.moves = [
             torch.from_numpy(np.concatenate([np.argsort(old)[new], tail]))
             for old, new in zip(before, turned, strict=True)
         ]
-        rows = np.concatenate([X, np.eye(classes)[y]], axis=1).astype(np.float32)
+        rows = np.concatenate([X, np.eye(classes)[y], context], axis=1).astype(np.float32)
         self.rows = torch.from_numpy(rows[~held_out])
         self.validation = torch.from_numpy(rows[held_out])
         xavier = [
@@ -124,7 +132,7 @@ class Trainer:
         return float(0.5 * (squares + blur + self.n * math.log(2 * math.pi)))
 
     def loss(self, rows: Any) -> Any:
-        """Return the mean of -log p(x | y) over rows of features and one-hot class."""
+        """Return the mean of -log p(x | y) over rows of features, one-hot class and context."""
         torch = self.torch
         linear = torch.nn.functional.linear
         weights, biases = self.maps()

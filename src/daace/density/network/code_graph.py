@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
-from daace.density.privacy import FEWEST_ROWS
+from daace._typing import BoolArray, FloatArray, IntArray
+from daace.density.privacy import FEWEST_ROWS, join_small
 
 #: Rows that the shares of a class count like in the table of a profile, and those of a profile in
 #: its tables given a parent's code.
@@ -18,6 +18,9 @@ PRIOR_ROWS = 5.0
 #: both directions of an arc often gain the same, and rounding must not decide.
 TIE = 1e-9
 
+#: Rounding errors of expected counts.
+NEARLY = 1e-6
+
 #: Expected counts below this are none: they would underflow.
 TINY = 1e-100
 
@@ -25,8 +28,9 @@ TINY = 1e-100
 def fit_tables(counts: Sequence[FloatArray], owner: IntArray) -> list[FloatArray]:
     """Return log-probabilities of codes, smoothed towards those of the profile and the class.
 
-    A profile's table given a parent's code rests on at least 10 rows, else it is the one without
-    parent.
+    A table rests on at least 10 rows, and two more than it has parameters: smaller classes,
+    profiles of a class, and codes of a parent share theirs, see `join_small`. Codes that fewer than
+    10 rows have, of all classes together, are equally likely, and as likely in every table.
 
     Args:
         counts: expected counts of each code, shape `(codes of the parent or 1, codes, components)`.
@@ -36,15 +40,66 @@ def fit_tables(counts: Sequence[FloatArray], owner: IntArray) -> list[FloatArray
     tables = []
     for count in counts:
         total = count.sum(axis=0)
+        rare = total.sum(axis=1) < FEWEST_ROWS - NEARLY
+        needed = _fewest(int((~rare).sum()) + bool(rare.any()))
         everyone = total.sum(axis=1) + 0.5
-        of_class = _smooth(total @ member, (everyone / everyone.sum())[:, None])
-        own = _smooth(total, of_class[:, owner])
-        table = own[None]
+        of_class = total @ member
+        classes = join_small(of_class.sum(axis=0), needed)
+        of_class = _smooth(_join(of_class, classes), (everyone / everyone.sum())[:, None])
+        groups = _join_profiles(total.sum(axis=0), owner, classes, needed)
+        table = own = _smooth(_join(total, groups), of_class[:, owner])[None]
         if len(count) > 1:
-            enough = count.sum(axis=1, keepdims=True) >= FEWEST_ROWS
-            table = np.where(enough, _smooth(count, own[None]), own)
-        tables.append(np.log(table))
+            above = _join(count, groups)
+            sizes = above.sum(axis=1)
+            for c in np.flatnonzero((sizes < needed).any(axis=0)):
+                codes = join_small(sizes[:, c], needed)
+                above[:, :, c] = _join(above[:, :, c].T, codes).T
+            table = _smooth(above, own)
+        tables.append(np.log(_hide(table, rare, everyone)))
     return tables
+
+
+def _join(counts: FloatArray, groups: IntArray) -> FloatArray:
+    """Return counts in which the members of a group, along the last axis, have their sum."""
+    if len(np.unique(groups)) == len(groups):
+        return counts.copy()
+    joined: FloatArray = counts @ (groups[:, None] == groups).astype(np.float64)
+    return joined
+
+
+def _join_profiles(
+    sizes: FloatArray, owner: IntArray, classes: IntArray, needed: float
+) -> IntArray:
+    """Return a group for each profile: small ones of a class, and all of classes that are joined.
+
+    Args:
+        sizes: of the profiles.
+        owner: class of each.
+        classes: group of each class.
+        needed: the smallest size of a group.
+    """
+    groups = np.arange(len(owner))
+    for group in np.unique(classes).tolist():
+        some = np.flatnonzero(classes[owner] == group)
+        alone = (classes == group).sum() == 1
+        groups[some] = some[join_small(sizes[some], needed)] if alone else some[0]
+    return groups
+
+
+def _fewest(codes: int) -> float:
+    """Return the smallest number of rows of a table, which has a parameter less than codes."""
+    return max(FEWEST_ROWS, codes + 1) - NEARLY
+
+
+def _hide(table: FloatArray, rare: BoolArray, everyone: FloatArray) -> FloatArray:
+    """Return a table that says nothing of who has rare codes."""
+    if not rare.any():
+        return table
+    share = float(everyone[rare].sum() / everyone.sum())
+    hidden = np.where(rare[:, None], 0.0, table)
+    hidden *= (1 - share) / np.maximum(hidden.sum(axis=1, keepdims=True), 1e-300)
+    hidden[:, rare] = share / rare.sum()
+    return hidden
 
 
 def _smooth(counts: FloatArray, towards: FloatArray) -> FloatArray:
@@ -90,7 +145,7 @@ def _gain(pairs: FloatArray, rows: int) -> float:
     alone = pairs.sum(axis=0, keepdims=True)
     shares = alone / np.maximum(alone.sum(axis=1, keepdims=True), 1e-300)
     expected = above * shares
-    enough = above >= FEWEST_ROWS
+    enough = above >= _fewest(int(pairs.shape[1]))
     counted = enough & (pairs > TINY)
     ratios = np.where(counted, pairs, 1.0) / np.where(counted, expected, 1.0)
     gained = float((np.where(counted, pairs, 0.0) * np.log(ratios)).sum())

@@ -22,16 +22,18 @@ class MonomialRows:
 
     Args:
         X: rows in model space, shape `(rows, n)`.
+        counted: what each row counts, see `count_copies`.
 
     Example:
-        >>> rows = MonomialRows(np.array([[1.0], [3.0]]))
-        >>> counts, means, scatters = rows.moments(np.array([0, 0]), 1)
-        >>> counts.tolist(), means.tolist(), scatters.tolist()
-        ([2.0], [[2.0]], [[[2.0]]])
+        >>> rows = MonomialRows(np.array([[1.0], [3.0]]), np.ones(2))
+        >>> counts, means, scatters, different = rows.moments(np.array([0, 0]), 1)
+        >>> counts.tolist(), means.tolist(), scatters.tolist(), different.tolist()
+        ([2.0], [[2.0]], [[[2.0]]], [2.0])
     """
 
-    def __init__(self, X: FloatArray) -> None:
+    def __init__(self, X: FloatArray, counted: FloatArray) -> None:
         self.X = X
+        self.counted = counted
         self.n = int(X.shape[1])
         self._pairs = np.triu_indices(self.n)
         self._width = 1 + self.n + len(self._pairs[0])
@@ -59,7 +61,7 @@ class MonomialRows:
 
     def expect(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
-    ) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
+    ) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
         """Return the log-likelihood of the rows, and the expected statistics of each Gaussian.
 
         Args:
@@ -68,11 +70,13 @@ class MonomialRows:
             offsets: shape `(gaussians, n)`.
 
         Returns:
-            the sum of log p over the rows; and counts, means and scatter matrices.
+            the sum of log p over the rows; and counts, means, scatter matrices, and counts of
+            different rows.
         """
         parameters = self._parameters(log_weights, whiteners, offsets)
         sums = np.zeros((len(log_weights), self._width))
-        total = 0.0
+        different = np.zeros(len(log_weights))
+        total, begin = 0.0, 0
         for block in self.blocks():
             shares = block @ parameters
             top = shares.max(axis=1, keepdims=True)
@@ -82,7 +86,9 @@ class MonomialRows:
             shares /= mass
             total += float((top + np.log(mass)).sum())
             sums += shares.T @ block
-        return total, self.statistics(sums)
+            different += shares.T @ self.counted[begin : begin + len(block)]
+            begin += len(block)
+        return total, (*self.statistics(sums), different)
 
     def log_prob(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
@@ -96,8 +102,10 @@ class MonomialRows:
             parts.append(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
         return np.concatenate(parts)
 
-    def moments(self, groups: IntArray, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return counts, means and scatter matrices of groups of rows.
+    def moments(
+        self, groups: IntArray, count: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return counts, means, scatter matrices, and counts of different rows, of groups of rows.
 
         Args:
             groups: number of each row's group.
@@ -109,7 +117,8 @@ class MonomialRows:
             member = groups[begin : begin + len(block)] == np.arange(count)[:, None]
             sums += member.astype(np.float64) @ block
             begin += len(block)
-        return self.statistics(sums)
+        different = np.bincount(groups, weights=self.counted, minlength=count)
+        return (*self.statistics(sums), different.astype(np.float64))
 
     def sums(self, shares: FloatArray) -> FloatArray:
         """Return the expected sums of the monomials, shape `(gaussians, monomials)`.

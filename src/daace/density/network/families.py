@@ -100,6 +100,17 @@ class SufficientStatistics:
         return float(self.counts[-1])
 
 
+def merge_statistics(
+    counts: FloatArray, means: FloatArray, scatters: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return counts, means and scatter matrices of all rows, as one group, from those of groups."""
+    total = counts.sum()
+    mean = counts @ means / max(total, 1e-300)
+    apart = means - mean
+    scatter = scatters.sum(axis=0) + np.einsum("g,gi,gj->ij", counts, apart, apart)
+    return np.array([total]), mean[None], scatter[None]
+
+
 def regress(
     stats: SufficientStatistics, child: int, parents: IntArray, class_parent: bool
 ) -> tuple[FloatArray, FloatArray]:

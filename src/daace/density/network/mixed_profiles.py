@@ -23,6 +23,7 @@ from daace.density.network.families import (
     SufficientStatistics,
     count_parameters,
     fit_parameters,
+    merge_statistics,
 )
 from daace.density.network.graph import Structure
 from daace.density.network.mixed_rows import MixedParameters, MixedRows
@@ -37,7 +38,7 @@ from daace.density.network.profiles import (
     ProfileParameters,
     choose_groups,
 )
-from daace.density.privacy import FEWEST_ROWS
+from daace.density.privacy import FEWEST_ROWS, join_small
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,7 @@ class MixedLearner:
             new = np.exp(logs - top[:, None])
             sizes = new.sum(axis=0)
             kept = sizes >= self.fewest
-            found.append(new[:, kept if kept.any() else sizes == sizes.max()])
+            found.append(new[:, kept] if kept.any() else np.ones((len(rows), 1)))
         return found, total / self.rows
 
     def _graphs(
@@ -195,17 +196,22 @@ class MixedLearner:
     def _everyone(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
         """Statistics of all rows, for each number's family."""
         every = [rows.statistics(np.ones((len(rows), 1)))[1] for rows in self.classes]
-        return [_merge(parts) for parts in zip(*every, strict=True)]
+        return [
+            merge_statistics(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            for parts in zip(*every, strict=True)
+        ]
 
     def _statistics(self, shares: Sequence[FloatArray]) -> SufficientStatistics:
         """Return expected statistics, those of each number's family from rows elsewhere."""
         parts = [rows.statistics(s) for rows, s in zip(self.classes, shares, strict=True)]
         counts = np.concatenate([sizes for sizes, _ in parts])
+        both = zip(self.classes, shares, strict=True)
+        different = np.concatenate([rows.count_different(s) for rows, s in both], axis=1)
         n = len(self.layout.numbers)
         families = []
         for i in range(n):
             own = [np.concatenate(some) for some in zip(*(f[i] for _, f in parts), strict=True)]
-            families.append(self._family(own[0], own[1], own[2], self._everyone[i]))
+            families.append(self._family(own[0], own[1], own[2], different[i], self._everyone[i]))
         means = np.zeros((len(counts) + 1, n))
         scatters = np.zeros((len(counts) + 1, n, n))
         return SufficientStatistics(
@@ -217,17 +223,21 @@ class MixedLearner:
         counts: FloatArray,
         means: FloatArray,
         scatters: FloatArray,
+        different: FloatArray,
         everyone: tuple[FloatArray, FloatArray, FloatArray],
     ) -> SufficientStatistics:
-        """Return the statistics of a family; where a profile has too few rows, those of all rows.
+        """Return the statistics of a family.
 
-        They then count like as many rows as a profile must have.
+        Profiles with too few different rows share those of all of them, and of the next larger
+        ones until they are enough; see `join_small`.
         """
-        few = counts < self.fewest
-        share = self.fewest / max(float(everyone[0][0]), 1.0)
-        counts = np.where(few, float(self.fewest), counts)
-        means = np.where(few[:, None], everyone[1], means)
-        scatters = np.where(few[:, None, None], everyone[2] * share, scatters)
+        groups = join_small(different, self.fewest - 1e-6)
+        for group in np.flatnonzero(np.bincount(groups) > 1):
+            some = groups == group
+            total, mean, scatter = merge_statistics(counts[some], means[some], scatters[some])
+            counts[some] = np.maximum(counts[some], float(self.fewest))
+            means[some] = mean
+            scatters[some] = scatter * (counts[some] / max(float(total[0]), 1.0))[:, None, None]
         counts = np.append(counts, everyone[0])
         means = np.concatenate([means, everyone[1]])
         scatters = np.concatenate([scatters, everyone[2]])
@@ -236,20 +246,6 @@ class MixedLearner:
         np.maximum(diagonal, counts[:, None] * SPIKE**2, out=diagonal)
         diagonal += counts[:, None] * RIDGE
         return SufficientStatistics(counts, means, scatters)
-
-
-def _merge(
-    parts: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return counts, means and scatter matrices of all rows from those of their parts."""
-    counts = np.concatenate([part[0] for part in parts])
-    means = np.concatenate([part[1] for part in parts])
-    scatters = np.concatenate([part[2] for part in parts])
-    total = counts.sum()
-    mean = counts @ means / max(total, 1e-300)
-    apart = means - mean
-    scatter = scatters.sum(axis=0) + np.einsum("g,gi,gj->ij", counts, apart, apart)
-    return np.array([total]), mean[None], scatter[None]
 
 
 def _points(rows: MixedRows) -> FloatArray:

@@ -65,19 +65,23 @@ class MixedRows:
     Args:
         X: rows in model space.
         layout: which columns are numbers, codes and codes of atoms.
+        counted: what the numbers of each row count, see `count_copies`.
     """
 
-    def __init__(self, X: FloatArray, layout: CodeLayout) -> None:
+    def __init__(self, X: FloatArray, layout: CodeLayout, counted: FloatArray) -> None:
         numbers, codes = layout.split(X)
         elsewhere = layout.elsewhere(codes)
         free = np.ones(numbers.shape) if elsewhere is None else elsewhere
         self.patterns, place = np.unique(free, axis=0, return_inverse=True)
         place = place.reshape(-1)
         order = np.argsort(place, kind="stable")
-        self.numbers, self.codes = numbers[order], codes[order]
+        self.numbers, self.codes, self.counted = numbers[order], codes[order], counted[order]
         self.layout = layout
         ends = np.searchsorted(place[order], np.arange(len(self.patterns) + 1)).tolist()
-        self._parts = [(slice(a, b), MonomialRows(self.numbers[a:b])) for a, b in pairwise(ends)]
+        self._parts = [
+            (slice(a, b), MonomialRows(self.numbers[a:b], self.counted[a:b]))
+            for a, b in pairwise(ends)
+        ]
         self._cells: dict[tuple[int, ...], Any] = {}
 
     def __len__(self) -> int:
@@ -155,3 +159,16 @@ class MixedRows:
         families = np.einsum("pi,pcw->icw", self.patterns, sums)
         part = self._parts[0][1]
         return shares.sum(axis=0), [part.statistics(family) for family in families]
+
+    def count_different(self, shares: FloatArray) -> FloatArray:
+        """Return the expected number of different rows that each number's family rests on.
+
+        Args:
+            shares: share of each component in each row.
+
+        Returns:
+            Shape `(numbers, components)`.
+        """
+        sums = [self.counted[rows] @ shares[rows] for rows, _ in self._parts]
+        found: FloatArray = self.patterns.T @ np.stack(sums)
+        return found

@@ -19,6 +19,7 @@ from daace.density.network.graph import Structure
 from daace.density.network.mixed_profiles import MixedLearner
 from daace.density.network.mixed_rows import MixedParameters, MixedRows
 from daace.density.network.profiles import Climb, ProfileLearner, ProfileParameters
+from daace.density.privacy import count_copies
 from daace.density.splits import sets_of_copies
 
 #: Numbers of profiles that are tried, until two in a row bring nothing.
@@ -91,11 +92,11 @@ class NumbersOnly:
         """Return a learner of rows."""
         one: IntArray = np.zeros(len(X), dtype=np.intp)
         stats = SufficientStatistics.of(X, one, 1)
-        return ProfileLearner([MonomialRows(X)], stats, self.grid, self.climb)
+        return ProfileLearner([MonomialRows(X, count_copies(X, one))], stats, self.grid, self.climb)
 
     def judge(self, X: FloatArray) -> Callable[[ProfileParameters], FloatArray]:
         """Return what takes parameters to log p(x | y) of rows."""
-        rows = MonomialRows(X)
+        rows = MonomialRows(X, np.ones(len(X)))
         return lambda p: rows.log_prob(p.log_weights, *p.whitened())
 
 
@@ -115,11 +116,13 @@ class NumbersAndCodes:
 
     def learner(self, X: FloatArray) -> MixedLearner:
         """Return a learner of rows."""
-        return MixedLearner([MixedRows(X, self.layout)], self.grid, self.climb)
+        one: IntArray = np.zeros(len(X), dtype=np.intp)
+        counted = count_copies(X[:, self.layout.numbers], one)
+        return MixedLearner([MixedRows(X, self.layout, counted)], self.grid, self.climb)
 
     def judge(self, X: FloatArray) -> Callable[[MixedParameters], FloatArray]:
         """Return what takes parameters to log p(x, d | y) of rows."""
-        rows = MixedRows(X, self.layout)
+        rows = MixedRows(X, self.layout, np.ones(len(X)))
         return lambda p: log_sum_exp(rows.log_components(p))
 
 

@@ -22,6 +22,7 @@ from daace.density.network.families import (
     SufficientStatistics,
     count_parameters,
     fit_parameters,
+    merge_statistics,
 )
 from daace.density.network.graph import Structure
 from daace.density.privacy import FEWEST_ROWS
@@ -183,13 +184,14 @@ class ProfileLearner:
         return total, self._large_enough(*parts)
 
     def _large_enough(
-        self, counts: FloatArray, means: FloatArray, scatters: FloatArray
+        self, counts: FloatArray, means: FloatArray, scatters: FloatArray, different: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Drop profiles that are too small, and widen those that are spikes."""
-        kept = counts >= self.fewest
-        if not kept.any():
-            kept = counts == counts.max()
-        counts, means, scatters = counts[kept], means[kept], scatters[kept].copy()
+        """Drop profiles that have too few different rows, and widen those that are spikes."""
+        kept = different >= self.fewest
+        if kept.any():
+            counts, means, scatters = counts[kept], means[kept], scatters[kept].copy()
+        else:
+            counts, means, scatters = merge_statistics(counts, means, scatters)
         diagonal = np.einsum("cii->ci", scatters)
         diagonal += counts[:, None] * self.grid
         np.maximum(diagonal, counts[:, None] * SPIKE**2, out=diagonal)

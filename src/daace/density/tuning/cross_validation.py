@@ -50,11 +50,11 @@ class CrossValidation:
         """Raise `InvalidInput` if the table cannot be learned fold by fold."""
         check_table(self.table)
         check_class_sizes(self.table, RealNVP.fewest_rows)
-        Standardizer.fit(self.table.X, features=self.table.features)
+        _check_variety(self.table)
         for fold, (train, _) in enumerate(self.splits()):
             try:
                 check_class_sizes(train, RealNVP.fewest_rows)
-                Standardizer.fit(train.X, features=train.features)
+                _check_variety(train)
             except InvalidInput as error:
                 raise error.at(f"Without fold {fold + 1} of {self.folds}: ") from None
 
@@ -159,7 +159,22 @@ def mean_log_joint(density: ConditionalDensity, test: Table, whole: Table) -> fl
         test: the rows to score.
         whole: the table of all rows, whose units are used.
     """
-    joint = density.log_joint(density.standardizer_.transform(test.X))
+    X = density.standardizer_.transform(test.X)
+    joint, encoding = density.log_joint(X), whole.encoding
     y = np.searchsorted(density.classes_, test.y)
-    units = np.log(density.standardizer_.scale / whole.X.std(axis=0)).sum()
-    return float(joint[np.arange(len(y)), y].mean() - units)
+    own = joint[np.arange(len(y)), y].mean()
+    if not encoding.code_sizes:
+        units = np.log(density.standardizer_.scale / whole.X.std(axis=0)).sum()
+        return float(own - units)
+    own += density.log_measure(X).mean()
+    for j in encoding.number_columns:  # at an atom a number has no unit
+        place = encoding.atom_columns.get(j)
+        share = 1.0 if place is None else (X[:, place] == 0).mean()
+        own -= share * np.log(density.standardizer_.scale[j] / whole.X[:, j].std())
+    return float(own)
+
+
+def _check_variety(table: Table) -> None:
+    """Raise `InvalidInput` if a number of a table is constant."""
+    names, codes = table.encoding.column_names, tuple(table.encoding.code_sizes)
+    Standardizer.fit(table.X, features=names, codes=codes)

@@ -191,6 +191,8 @@ class Advisor:
             scale="nll",
             min_posterior=self.min_posterior,
             constraints=rules,
+            changes="all",
+            round=False,
         )
         began = time.perf_counter()
         answers = explainer.explain_batch(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,9 @@ from daace._checks import check_integer
 from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.explain.answers.certainty import UNKNOWN, Certainty
 from daace.explain.answers.provenance import Provenance
+from daace.explain.answers.views import NO_VIEWS
 from daace.landscape.goal import Posterior
 from daace.notes import Note
 from daace.planners.base import Plan, Status
@@ -44,12 +47,16 @@ class Answer(ABC):
         current: the most probable class at the start; None for an invalid row.
         target: the class asked for; None for an invalid row that was not given one.
         path: waypoints in user units; the first row is the start, the last the counterfactual.
-            The start only, when none was found.
+            The start only, when none was found. Columns that the density computes from features
+            stand where the user's frame had them.
         along: for each waypoint `log_prob` (model space), `plausibility` (the same in standard
             deviations from the mean of the density's draws, the unit of the argument
             `plausibility`), `percentile` (share of draws that are less plausible),
             `posterior` (probability of the target) and `profile` (class and number of the most
             probable profile, such as 'benign 2'; empty text if the density has no profiles).
+        judges: for each judge its name, whether it `decides`, and its probability of the target at
+            `start` and `end`. `posterior` is the smallest of those who decide; no rows if the
+            answer was read from JSON of an earlier version.
         cost: of the path; infinite when none was found.
         relax: when none was found, thresholds that would do, each alone, by argument name.
         sd: standard deviation of each feature, in user units.
@@ -58,10 +65,12 @@ class Answer(ABC):
         alternatives: other answers to the same question, cheapest first, with ends far from this
             one's and from each other; none unless `explain` was asked for them.
         notes: remarks on the answer, each a sentence with a code.
+        certainty: what the judge says close to the end, and which changes it does not need.
         profiles: what sets apart each profile of `along`, by its name.
         plan: the path in model space; None if the answer was read from JSON.
         density: for pictures of the landscape; None if the answer was read from JSON without one.
         judge: who judged the class, if it was not the density; None if read from JSON.
+        derived: names of the columns of `path` that are computed from features.
     """
 
     status: Status
@@ -74,12 +83,20 @@ class Answer(ABC):
     sd: FloatArray
     units: Mapping[str, str]
     provenance: Provenance
+    judges: pd.DataFrame = field(default_factory=NO_VIEWS.copy)
     alternatives: tuple[Self, ...] = ()
     notes: tuple[Note, ...] = ()
+    certainty: Certainty = UNKNOWN
     profiles: Mapping[str, str] = field(default_factory=dict)
     plan: Plan | None = None
     density: ConditionalDensity | None = None
     judge: Posterior | None = None
+    derived: tuple[str, ...] = ()
+
+    @property
+    def states(self) -> pd.DataFrame:
+        """The path without derived columns: one column for each feature, in the order of `sd`."""
+        return self.path.drop(columns=list(self.derived)) if self.derived else self.path
 
     @property
     def found(self) -> bool:
@@ -136,7 +153,7 @@ class Answer(ABC):
                     got=repr(step),
                 )
         begin, end = (0, -1) if step is None else (step - 1, step)
-        before, after = self.path.iloc[begin], self.path.iloc[end]
+        before, after = self.states.iloc[begin], self.states.iloc[end]
         sizes = self.moves_between(begin, end)
         changed = np.flatnonzero(np.nan_to_num(sizes))  # an invalid row has no sizes
         changed = changed[np.argsort(-np.abs(sizes[changed]), kind="stable")]
@@ -146,7 +163,7 @@ class Answer(ABC):
         ]
         frame = pd.DataFrame(
             {
-                "feature": pd.Series(self.path.columns[changed]),
+                "feature": pd.Series(self.states.columns[changed]),
                 "from": [before.iloc[j] for j in changed],
                 "to": [after.iloc[j] for j in changed],
                 "change": np.array(change, dtype=np.float64),
@@ -157,14 +174,14 @@ class Answer(ABC):
             frame = frame.astype({"from": np.float64, "to": np.float64})
         return frame
 
-    @property
+    @cached_property
     def measured(self) -> list[bool]:
         """Which features are numbers at every waypoint; the others switch between levels."""
         return [
-            pd.api.types.is_numeric_dtype(self.path[name].dtype)
-            and not pd.api.types.is_bool_dtype(self.path[name].dtype)
-            and (self.status == "invalid_row" or not bool(self.path[name].isna().any()))
-            for name in self.path.columns
+            pd.api.types.is_numeric_dtype(self.states[name].dtype)
+            and not pd.api.types.is_bool_dtype(self.states[name].dtype)
+            and (self.status == "invalid_row" or not bool(self.states[name].isna().any()))
+            for name in self.states.columns
         ]
 
     def moves_between(self, begin: int, end: int) -> FloatArray:
@@ -176,9 +193,9 @@ class Answer(ABC):
             begin: number of the first waypoint.
             end: number of the second; -1 is the last.
         """
-        moves = np.empty(len(self.path.columns))
-        for j, (name, number) in enumerate(zip(self.path.columns, self.measured, strict=True)):
-            old, new = self.path[name].iloc[begin], self.path[name].iloc[end]
+        moves = np.empty(len(self.states.columns))
+        for j, (name, number) in enumerate(zip(self.states.columns, self.measured, strict=True)):
+            old, new = self.states[name].iloc[begin], self.states[name].iloc[end]
             if number:
                 moves[j] = float(new) - float(old)
             else:
@@ -188,7 +205,7 @@ class Answer(ABC):
 
     def moves(self) -> FloatArray:
         """Return how far each feature is from the start at every waypoint, in sd."""
-        return np.stack([self.moves_between(0, k) for k in range(len(self.path))])
+        return np.stack([self.moves_between(0, k) for k in range(len(self.states))])
 
     def __repr__(self) -> str:
         return (

@@ -43,8 +43,8 @@ def plot_data(e: Answer, kind: str, *, features: tuple[str, str] | None = None) 
 
 def feature_values(e: Answer) -> pd.DataFrame:
     """Return feature, waypoint, value and change_sd (from the start), a row for each pair."""
-    values = e.path.to_numpy()
-    waypoints, names = len(values), list(e.path.columns)
+    values = e.states.to_numpy()
+    waypoints, names = len(values), list(e.states.columns)
     return pd.DataFrame(
         {
             "feature": np.repeat(names, waypoints),
@@ -67,7 +67,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
         log_prob, plausibility, posterior, and the most probable profile (empty text if the
         density has none).
     """
-    corners = np.arange(len(e.path), dtype=np.float64)
+    corners = np.arange(len(e.states), dtype=np.float64)
     steps = [e.moves_between(k, k + 1) for k in range(e.step_count)]
     lengths = np.concatenate([[0.0], np.linalg.norm(steps, axis=1).cumsum() if steps else []])
     columns = ["log_prob", "plausibility", "posterior", "profile"]
@@ -77,7 +77,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
     )
     if e.density is None or e.step_count == 0:
         return frame
-    path, (mean, sd) = e.density.to_model(e.path), e.plausible_scale()
+    path, (mean, sd) = e.density.to_model(e.states), e.plausible_scale()
     t = np.arange(1, points) / points
     rows = _between(e.density, path, t)
     position = (corners[:-1, None] + t).ravel()
@@ -102,7 +102,7 @@ def profiles_along(e: Answer) -> dict[str, str]:
     """
     if e.density is None or not e.profiles:
         return dict(e.profiles)
-    path = e.density.to_model(e.path)
+    path = e.density.to_model(e.states)
     t = np.arange(POINTS) / POINTS
     rows = _between(e.density, path, t)
     return find_profiles(e.density, np.concatenate([rows, path[-1:]]))[1]
@@ -139,11 +139,11 @@ def contributions(e: Answer) -> pd.DataFrame:
     judged_elsewhere = e.provenance.classifier is not None
     if e.density is None or judged_elsewhere or e.step_count == 0 or len(e.density.classes_) < 2:
         return changes
-    path = e.density.to_model(e.path)
+    path = e.density.to_model(e.states)
     rule, vectors = gauss_rule(NODES), segment_vectors(path)
     slopes = _log_odds_slopes(e, e.density, _between(e.density, path, rule.nodes))
     along = np.einsum("sqn,q->sn", slopes.reshape(len(vectors), len(rule), -1), rule.weights)
-    names = list(e.path.columns)
+    names = list(e.states.columns)
     gained = (along * vectors).sum(axis=0) + _gained_by_switches(e, e.density, path)
     total = pd.Series(gained[: len(names)], index=names)
     changes["contribution"] = total[changes["feature"]].to_numpy()
@@ -171,7 +171,7 @@ def _gained_by_switches(e: Answer, density: ConditionalDensity, path: FloatArray
 def target_log_odds(e: Answer) -> FloatArray:
     """Return the log-odds of the target at every waypoint, as the density sees it."""
     assert e.density is not None
-    logs = e.density.log_posterior(e.density.to_model(e.path))[:, _index(e, e.density)]
+    logs = e.density.log_posterior(e.density.to_model(e.states))[:, _index(e, e.density)]
     return log_odds(logs)
 
 
@@ -186,9 +186,9 @@ def _log_odds_slopes(e: Answer, density: ConditionalDensity, rows: FloatArray) -
 
 def _posterior(e: Answer, density: ConditionalDensity, rows: FloatArray) -> FloatArray:
     judge: Any = density
-    if e.provenance.classifier is not None:
+    if e.provenance.judge != "density":
         judge = e.judge
-    if judge is None:  # a classifier that is not at hand: known at the waypoints only
+    if judge is None:  # a judge that is not at hand: known at the waypoints only
         return np.full(len(rows), np.nan)
     known = [str(label) for label in judge.classes_.tolist()]
     shares: FloatArray = np.exp(judge.log_posterior(rows)[:, known.index(str(e.target))])

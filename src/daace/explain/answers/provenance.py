@@ -14,6 +14,9 @@ from daace.landscape.constraints import Constraints
 from daace.landscape.goal import Goal
 from daace.planners.base import Plan, Planner
 
+#: Entries that records of earlier versions do not have.
+LATER = {"mean_log_prob", "sd_log_prob", "judge", "changes"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
@@ -23,7 +26,8 @@ class Provenance:
         version: of this package.
         density: kind of density.
         planner: the planner and its settings.
-        classifier: name of the classifier that judged the class, if it was not the density.
+        classifier: name of the classifier that judged the class, if one did.
+        judge: who judged it: 'classifier', 'committee' or 'density'.
         penalty: exponent of the local cost.
         scale: of the landscape.
         plausibility: as asked, in standard deviations of log p; None if `min_log_prob` was given.
@@ -32,6 +36,8 @@ class Provenance:
         mean_log_prob: mean of log p over the draws that plausibility refers to; those that share
             the fixed features with the start, if there are any. None in earlier versions.
         sd_log_prob: standard deviation of log p over the same draws.
+        changes: 'few' if features were held while the cost grew by at most a quarter, 'all' for the
+            cheapest path; None if a planner was given, and in earlier versions.
         constraints: fields of `Constraints`.
         seed: of the random generator.
         seconds: of the search; rows of a batch are solved together and share it.
@@ -57,6 +63,8 @@ class Provenance:
     classifier_rows: int = 0
     mean_log_prob: float | None = None
     sd_log_prob: float | None = None
+    judge: str = "density"
+    changes: str | None = None
 
     @classmethod
     def of(
@@ -86,6 +94,7 @@ class Provenance:
             density=settings.density.kind or type(settings.density).__name__,
             planner=(settings.search if planner is None else planner).describe(),
             classifier=settings.classifier,
+            judge=settings.decides,
             penalty=float(landscape.penalty),
             scale=landscape.scale,
             plausibility=None if goal.min_log_prob is not None else float(goal.plausibility),
@@ -99,6 +108,7 @@ class Provenance:
             evaluations=0 if plan is None else plan.evaluations,
             classifier_calls=0 if judged is None else judged.calls,
             classifier_rows=0 if judged is None else judged.rows,
+            changes=settings.changes if planner is None and settings.planner is None else None,
         )
 
     @classmethod
@@ -109,9 +119,10 @@ class Provenance:
             ValueError: entries are missing, unknown, or not what they must be.
         """
         known = {entry.name for entry in fields(cls)}
-        if not known - {"mean_log_prob", "sd_log_prob"} <= set(record) <= known:
+        if not known - LATER <= set(record) <= known:
             raise ValueError("the provenance has other entries")
         classifier, plausibility = record["classifier"], record["plausibility"]
+        changes = record.get("changes")
         min_posterior = read_number(record["min_posterior"])
         min_log_prob = read_number(record["min_log_prob"], finite=False)
         if not (0 <= min_posterior <= 1 and min_log_prob < math.inf):
@@ -134,7 +145,19 @@ class Provenance:
             classifier_rows=_count(record, "classifier_rows"),
             mean_log_prob=_optional(record, "mean_log_prob"),
             sd_log_prob=_optional(record, "sd_log_prob"),
+            judge=_read_judge(record, classifier),
+            changes=None if changes is None else read_text(changes),
         )
+
+
+def _read_judge(record: Mapping[str, Any], classifier: object) -> str:
+    """Return who judged the class; earlier versions knew classifiers and densities only."""
+    judge = record.get("judge", "density" if classifier is None else "classifier")
+    if judge not in ("classifier", "committee", "density") or (
+        (judge == "classifier") != (classifier is not None)
+    ):
+        raise ValueError(f"{str(judge)[:20]!r} is no judge")
+    return str(judge)
 
 
 def _optional(record: Mapping[str, Any], name: str) -> float | None:

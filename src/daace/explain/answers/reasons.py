@@ -104,7 +104,7 @@ def find_reasons(problem: Problem) -> tuple[Note, ...]:
             without = problem.constraints.without(rule)
             if _reachable(problem, without):
                 return (_blocking(rule),)
-            problem = replace(problem, constraints=without)
+            problem = _under(problem, without)
     rules = rules_of(problem.constraints)[:EXAMINED]
     if not rules or not _reachable(problem, _harmless(problem.constraints)):
         return ()
@@ -130,12 +130,24 @@ def _harmless(constraints: Constraints) -> Constraints:
 
 def _reachable(problem: Problem, constraints: Constraints) -> bool:
     """Whether the goal can be reached under other constraints."""
-    rules = replace(constraints, natural=problem.constraints.natural)
-    other = replace(problem, constraints=rules)
+    other = _under(problem, constraints)
     if other.feasible.discrete:
         return _straight(other).found
     with one_thread():
         return other.met_by(other.x) or can_be_met(other)
+
+
+def _under(problem: Problem, constraints: Constraints) -> Problem:
+    """Return the problem under other constraints, as if it had been asked with them.
+
+    Where others are compared with that share what is fixed, leaving out a fixed feature also moves
+    the terrain and the thresholds.
+    """
+    known = problem.constraints
+    rules = replace(constraints, natural=known.natural, given=known.given)
+    if rules.given and set(rules.fixed) != set(known.fixed):
+        return replace(problem, constraints=rules, draws=None)
+    return replace(problem, constraints=rules)
 
 
 def _straight(problem: Problem) -> Plan:
@@ -154,7 +166,7 @@ def _relax(problem: Problem, rule: Rule) -> Note:
     without = problem.constraints.without(rule)
     start = _row(problem, problem.x)
     relaxation = rule.relaxation(start) if set(rule.features()) <= set(start) else None
-    plan = _straight(replace(problem, constraints=without))
+    plan = _straight(_under(problem, without))
     end = plan.waypoints[-1]
     if relaxation is None or not plan.found or problem.feasible.allows(end):
         return _blocking(rule)
@@ -216,8 +228,12 @@ def _together(problem: Problem, rules: Sequence[Rule]) -> Note:
             kept = more
         else:
             dropped.append(rule)
-    names = [rule.name for rule in dropped]
-    return Note.of("rules_together_in_the_way", words=_listed(dropped, "and"), rules=names)
+    return Note.of(
+        "rules_together_in_the_way",
+        words=_listed(dropped, "and"),
+        rules=[rule.name for rule in dropped],
+        features=[list(rule.features()) for rule in dropped],
+    )
 
 
 def _listed(rules: Sequence[Rule], word: str) -> str:

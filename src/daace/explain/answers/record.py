@@ -21,7 +21,9 @@ from daace._wording import quote
 from daace.data.numbers import LARGEST
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG, Answer
+from daace.explain.answers.certainty import Certainty
 from daace.explain.answers.provenance import Provenance
+from daace.explain.answers.views import NO_VIEWS, VIEWS, make_views
 from daace.landscape.constraints import Constraints
 from daace.landscape.rows import frame_of_rows
 from daace.notes import Note
@@ -52,19 +54,28 @@ def to_record(e: Answer) -> dict[str, Any]:
         "current": e.current,
         "target": e.target,
         "cost": e.cost,
-        "features": list(e.path.columns),
+        "features": list(e.states.columns),
         "units": e.units,
         "sd": e.sd,
-        **_path_record(e.path),
+        **_path_record(e.states),
         "along": {
             **{name: e.along[name].to_numpy() for name in ALONG},
             "profile": e.along["profile"].tolist(),
         },
+        "judges": {name: e.judges[name].tolist() for name in VIEWS},
+        "certainty": asdict(e.certainty),
         "profiles": dict(e.profiles),
         "relax": e.relax,
         "provenance": asdict(e.provenance),
         "notes": [note.to_record() for note in e.notes],
     }
+    if e.derived:
+        derived = e.path[list(e.derived)]
+        record["derived"] = {
+            "columns": list(e.path.columns),
+            "features": list(e.derived),
+            **_cells_record(derived),
+        }
     if e.alternatives:
         record["alternatives"] = [to_record(other) for other in e.alternatives]
     return record
@@ -72,9 +83,14 @@ def to_record(e: Answer) -> dict[str, Any]:
 
 def _path_record(path: pd.DataFrame) -> dict[str, Any]:
     """Return the waypoints: numbers, or with levels or gaps the cells and the dtype of columns."""
-    kinds = [str(kind) for kind in path.dtypes]
-    if all(kind in PLAIN_DTYPES for kind in kinds):
+    if all(str(kind) in PLAIN_DTYPES for kind in path.dtypes):
         return {"path": path.to_numpy(dtype=np.float64)}
+    return _cells_record(path)
+
+
+def _cells_record(path: pd.DataFrame) -> dict[str, Any]:
+    """Return the cells and the dtype of columns."""
+    kinds = [str(kind) for kind in path.dtypes]
     rows = [
         [None if pd.isna(cell) else cell for cell in row] for row in path.to_numpy(dtype=object)
     ]
@@ -106,7 +122,7 @@ def parse_record(text: str) -> dict[str, Any]:
     try:
         fields = _fields(_current(record))
         others = record.get("alternatives", [])
-        fields["alternatives"] = tuple(_alternative(other, fields) for other in others)
+        fields["alternatives"] = tuple(_alternative(other, record) for other in others)
         return fields
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InvalidInput(
@@ -126,10 +142,9 @@ def _current(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _alternative(record: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of another answer to the same question."""
-    fields = _fields(_current(record))
-    if list(fields["path"]) != list(main["path"]) or record.get("alternatives"):
+    if record["features"] != main["features"] or record.get("alternatives"):
         raise ValueError("an alternative has other features, or alternatives of its own")
-    return fields
+    return _fields(_current(record))
 
 
 def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,8 +188,11 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
         "status": status,
         "current": record["current"],
         "target": record["target"],
-        "path": frame.rename_axis("waypoint"),
+        "path": _with_derived(frame, record.get("derived")).rename_axis("waypoint"),
+        "derived": tuple(record["derived"]["features"]) if "derived" in record else (),
         "along": along,
+        "judges": _judges(record["judges"], unsure) if "judges" in record else NO_VIEWS.copy(),
+        "certainty": _certainty(record.get("certainty", {}), features),
         "profiles": profiles,
         "cost": cost,
         "relax": {name: read_number(value) for name, value in record["relax"].items()},
@@ -184,6 +202,25 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
         "alternatives": (),
         "notes": _notes(record["notes"]),
     }
+
+
+def _with_derived(path: pd.DataFrame, record: Mapping[str, Any] | None) -> pd.DataFrame:
+    """Return waypoints with the columns that were computed from features.
+
+    Raises:
+        ValueError: they do not fit the path.
+    """
+    if record is None:
+        return path
+    names, columns = read_texts(record["features"]), read_texts(record["columns"])
+    if sorted(columns) != sorted([*path.columns, *names]) or len(set(columns)) < len(columns):
+        raise ValueError("the derived columns do not fit the features")
+    if [name for name in columns if name in path.columns] != list(path.columns):
+        raise ValueError("the columns of the path are in another order than the features")
+    derived = _read_mixed(record, names)
+    if len(derived) != len(path):
+        raise ValueError("the derived columns do not fit the path")
+    return pd.concat([path, derived], axis=1)[list(columns)]
 
 
 def _read_mixed(record: Mapping[str, Any], features: Sequence[str]) -> pd.DataFrame:
@@ -206,6 +243,27 @@ def _read_mixed(record: Mapping[str, Any], features: Sequence[str]) -> pd.DataFr
         column = pd.Series(cells, dtype=object)
         columns[name] = column if known == "object" else column.astype(known)  # type: ignore[call-overload]
     return pd.DataFrame(columns)
+
+
+def _judges(record: Mapping[str, Any], unsure: bool) -> pd.DataFrame:
+    names, decides = read_texts(record["judge"]), record["decides"]
+    start, end = (read_numbers(record[name], finite=not unsure) for name in ("start", "end"))
+    if not isinstance(decides, list) or not all(isinstance(flag, bool) for flag in decides):
+        raise ValueError("who decides is not told by true and false")
+    if not len(names) == len(decides) == len(start) == len(end):
+        raise ValueError("the judges and their probabilities are not as many")
+    if not all(((part >= 0) & (part <= 1) | np.isnan(part)).all() for part in (start, end)):
+        raise ValueError("a judge's probability is not between 0 and 1")
+    return make_views(list(names), decides, start, end) if names else NO_VIEWS.copy()
+
+
+def _certainty(record: Mapping[str, Any], features: Sequence[str]) -> Certainty:
+    nearby = record.get("nearby")
+    share = None if nearby is None else read_number(nearby)
+    follow = tuple(read_texts(record.get("follow", [])))
+    if not (share is None or 0 <= share <= 1) or not set(follow) <= set(features):
+        raise ValueError("the certainty is no share, or is about other features")
+    return Certainty(share, follow)
 
 
 def _notes(records: object) -> tuple[Note, ...]:

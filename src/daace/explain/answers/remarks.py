@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 
 from daace._wording import quote
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.trust.check import POORLY_CALIBRATED, TOO_MANY_RARE, Check
 from daace.landscape.constraints import Constraints
+from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
 from daace.notes import Note
 
@@ -49,6 +51,31 @@ def find_oddities(problem: Problem, path: np.ndarray) -> tuple[Note, ...]:
     if between:
         notes.append(Note.of("between_whole_numbers", features=between, listed=quote(between)))
     return tuple(notes)
+
+
+def find_doubts(judges: pd.DataFrame, goal: Goal, *, found: bool) -> tuple[Note, ...]:
+    """Return a note if a classifier decides and models that were not asked think otherwise.
+
+    Args:
+        judges: what each judge thinks of the end.
+        goal: what was asked for.
+        found: whether there is an end.
+    """
+    if not found or len(judges) < 3 or judges["decides"].sum() != 1:
+        return ()  # no second opinion that is worth one, or all decide
+    others = judges[~judges["decides"]]
+    doubting = others[others["end"] < 0.5]
+    if doubting.empty:
+        return ()
+    return (
+        Note.of(
+            "others_doubt",
+            doubting=len(doubting),
+            models=len(others),
+            target=str(goal.target),
+            judges=doubting["judge"].tolist(),
+        ),
+    )
 
 
 def find_denial(density: ConditionalDensity, label: object, current: object) -> tuple[Note, ...]:

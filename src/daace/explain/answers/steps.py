@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
 
-from daace._formats import format_sd, percent, percent_of_cases, shorten
+from daace._formats import percent, percent_of_cases, shorten
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.words import NAMED, format_change, smaller_changes
 
@@ -52,7 +51,8 @@ def _actions(e: Answer, changes: pd.DataFrame, features: int) -> str:
         ("raise", shown[~switched & (shown["change_sd"] > 0)]),
         ("lower", shown[~switched & (shown["change_sd"] < 0)]),
     ):
-        listed = [_one(e, *row) for row in some.itertuples(index=False)]
+        cells = zip(some["feature"], some["from"], some["to"], strict=True)
+        listed = [_one(e, *cell) for cell in cells]
         if listed:
             parts.append((float(some["change_sd"].abs().max()), f"{verb} {_join(listed)}"))
     sentence = "; ".join(text for _, text in sorted(parts, reverse=True))
@@ -60,10 +60,9 @@ def _actions(e: Answer, changes: pd.DataFrame, features: int) -> str:
     return f"{sentence}; {rest}." if rest else f"{sentence}."
 
 
-def _one(e: Answer, name: str, before: Any, after: Any, change: float, size: float) -> str:
+def _one(e: Answer, name: str, before: Any, after: Any) -> str:
     old, new = format_change(e, name, before, after)
-    words = f"{shorten(name)} from {old} to {new}"
-    return words if math.isnan(change) else f"{words} ({format_sd(size)})"
+    return f"{shorten(name)} from {old} to {new}"
 
 
 def _join(parts: list[str]) -> str:

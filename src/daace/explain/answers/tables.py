@@ -39,12 +39,12 @@ def to_outcome(e: Answer, *, detail: bool = True) -> dict[str, Any]:
         "posterior": e.posterior,
         "steps": e.step_count,
         "notes": [note.to_record() for note in e.notes],
-        "start": _cells(e.path.iloc[0]),
-        "end": _cells(e.path.iloc[-1]) if e.found else None,
+        "start": _cells(e.states.iloc[0]),
+        "end": _cells(e.states.iloc[-1]) if e.found else None,
     }
     if detail:
         changes = e.changes()
-        names = list(e.path.columns)
+        names = list(e.states.columns)
         outcome["changes"] = describe_changes(e, changes)
         outcome["moved"] = [names.index(name) for name in changes["feature"]]
     return outcome

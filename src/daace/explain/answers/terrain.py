@@ -31,7 +31,7 @@ class Terrain:
         plausibility: log p in standard deviations from its mean over the density's draws; shape
             `(y, x)`, or `(x,)` for one feature.
         probable: positive where the target is probable enough, negative elsewhere; None if a
-            classifier judged the class, which the density cannot tell.
+            classifier judged the class, which the density cannot tell, or judges are not at hand.
         plausible: the same for the threshold of plausibility.
         path: the waypoints on these features, in user units, shape `(waypoints, axes)`.
     """
@@ -69,8 +69,8 @@ def terrain(e: Answer, *, features: tuple[str, str] | None = None, size: int = 8
             "Explanation.from_json(text, density=explainer.density)."
         )
     names = _choose(e, features)
-    columns = [list(e.path.columns).index(name) for name in names]
-    path = density.to_model(e.path)
+    columns = [list(e.states.columns).index(name) for name in names]
+    path = density.to_model(e.states)
     route = np.vstack([path, heart_of_goal(e, density, path[-1])])
     mean, scale = density.standardizer_.mean[columns], density.standardizer_.scale[columns]
     size = size if len(columns) == 2 else size**2
@@ -82,18 +82,35 @@ def terrain(e: Answer, *, features: tuple[str, str] | None = None, size: int = 8
     ground[:, codes] = path[-1, codes]  # seen as it is where the path ends
     log_joint = density.log_joint(ground)
     log_prob = log_sum_exp(log_joint).reshape(mesh[0].shape)
-    share = log_posterior(log_joint)[:, density.class_index(e.target)].reshape(mesh[0].shape)
+    probable = None
+    if (share := log_share(e, density, ground, log_joint)) is not None:
+        asked = log_odds(np.log(np.maximum(e.provenance.min_posterior, TINY)))
+        probable = (log_odds(share) - asked).reshape(mesh[0].shape)
     centre, spread = e.plausible_scale()
     return Terrain(
         features=names,
         axes=tuple(axis * scale[k] + mean[k] for k, axis in enumerate(model_axes)),
         plausibility=(log_prob - centre) / spread,
-        probable=log_odds(share) - log_odds(np.log(np.maximum(e.provenance.min_posterior, TINY)))
-        if e.provenance.classifier is None
-        else None,
+        probable=probable,
         plausible=log_prob - e.provenance.min_log_prob,
-        path=e.path[list(names)].to_numpy(),
+        path=e.states[list(names)].to_numpy(),
     )
+
+
+def log_share(
+    e: Answer, density: ConditionalDensity, X: FloatArray, log_joint: FloatArray
+) -> FloatArray | None:
+    """Return log p(target | x) of model-space rows, as density or committee judge; None if neither.
+
+    A classifier would have to be asked thousands of times for a picture.
+    """
+    index = density.class_index(e.target)
+    if e.provenance.judge == "density":
+        share: FloatArray = log_posterior(log_joint)[:, index]
+        return share
+    if e.provenance.judge == "committee" and e.judge is not None:
+        return e.judge.log_posterior(X)[:, index]
+    return None
 
 
 def log_odds(log_share: FloatArray) -> FloatArray:
@@ -106,9 +123,8 @@ def heart_of_goal(e: Answer, density: ConditionalDensity, end: FloatArray) -> Fl
     """Return where a path would go on to: the middle of the cases of the goal near its end."""
     pool = density.pool(e.target)
     inside = log_sum_exp(pool.log_joint) >= e.provenance.min_log_prob
-    if e.provenance.classifier is None:
-        share = np.exp(log_posterior(pool.log_joint)[:, density.class_index(e.target)])
-        inside &= share >= e.provenance.min_posterior
+    if (share := log_share(e, density, pool.X, pool.log_joint)) is not None:
+        inside &= np.exp(share) >= e.provenance.min_posterior
     cases = pool.X[inside] if inside.any() else pool.X
     near = np.argsort(((cases - end) ** 2).sum(axis=1), kind="stable")[:50]
     middle: FloatArray = cases[near].mean(axis=0)
@@ -151,7 +167,7 @@ def complete(
 
 
 def _choose(e: Answer, features: tuple[str, str] | None) -> tuple[str, ...]:
-    names = list(e.path.columns)
+    names = list(e.states.columns)
     if features is None:
         numbers = [name for name, number in zip(names, e.measured, strict=True) if number]
         moving = [name for name in e.changes()["feature"] if name in numbers]

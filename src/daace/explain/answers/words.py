@@ -16,30 +16,82 @@ from daace.explain.answers.profiles import describe_passage
 #: Changes that are named in each step; the others are counted.
 NAMED = 5
 
+#: A probability this close to what was asked for is just enough.
+JUST_ENOUGH = 0.05
+
 
 def describe(e: Answer, *, features: int = NAMED) -> str:
-    """Return the explanation as text: outcome, then each step with its largest changes."""
+    """Return the explanation as text: what to do, how sure that is, and numbers for analysts."""
     lines = [headline(e)]
-    if e.status != "invalid_row":
-        lines += ["", f"Start: {waypoint_summary(e, 0)}"]
     if not e.found:
-        lines += ["", *advice(e)]
+        if e.status != "invalid_row":
+            lines += ["", f"Start: {waypoint_summary(e, 0)}"]
+        return "\n".join([*lines, "", *advice(e)])
     for step in range(1, e.step_count + 1):
-        lines += ["", f"{step_name(e, step)}: {waypoint_summary(e, step)}"]
-        lines += step_table(e, e.changes(step), features)
-    if e.step_count > 1:
-        lines += ["", "All in all:", *step_table(e, e.changes(), features)]
-    if passage := describe_passage(e):
-        lines += ["", passage]
-    if e.found and e.notes:
+        lines += ["", f"{step_name(e, step)}:", *step_table(e, e.changes(step), features)]
+    if along := follow_sentence(e):
+        lines += ["", along]
+    if sure := sentences_of_certainty(e):
+        lines += ["", *sure]
+    if e.notes:
         lines += ["", *e.notes]
     for number, other in enumerate(e.alternatives, 1):
-        lines += [
-            "",
-            f"Alternative ({number}): {waypoint_summary(other, -1)}, cost {other.cost:.3g}",
-        ]
+        lines += ["", f"Alternative {number} ({percent(other.posterior)} '{e.target}'):"]
         lines += step_table(other, other.changes(), features)
+    if e.step_count:
+        lines += ["", *for_analysts(e, features)]
     return "\n".join(lines)
+
+
+def follow_sentence(e: Answer) -> str:
+    """Say which changes come with the others and need no action; nothing if there are none."""
+    names = e.certainty.follow
+    if not names:
+        return ""
+    usual = "usually changes" if len(names) == 1 else "usually change"
+    return f"Of these, {quote(names)} {usual} along with the others; the class does not need it."
+
+
+def sentences_of_certainty(e: Answer) -> list[str]:
+    """Return what can be said for the end: how much is enough, how sure, how usual."""
+    if not e.step_count:
+        return []
+    before, after = (float(e.along["posterior"].iloc[k]) for k in (0, -1))
+    asked, lines = e.provenance.min_posterior, []
+    if asked <= after < asked + JUST_ENOUGH:
+        lines.append(
+            f"The values are about the least that gives '{e.target}' the {percent(asked)} "
+            "asked for."
+        )
+    whose = most_doubtful(e)
+    lines.append(
+        f"The probability of '{e.target}' goes from {percent(before)} to {percent(after)}{whose}."
+    )
+    if (held := e.certainty.nearby) is not None:
+        lines.append(
+            f"It stays '{e.target}' in {round(100 * held)} of 100 small deviations from the end."
+        )
+    usual = percent_of_cases(float(e.along["percentile"].iloc[-1]))
+    lines.append(f"The end is more plausible than {usual} of cases.")
+    return lines
+
+
+def most_doubtful(e: Answer) -> str:
+    """Say whose probability it is, where several judges decide."""
+    count = int(e.judges["decides"].sum())
+    return f", as the most doubtful of {count} models sees it" if count > 1 else ""
+
+
+def for_analysts(e: Answer, features: int) -> list[str]:
+    """Return cost, state of each step, the changes in standard deviations, and passed profiles."""
+    steps = range(e.step_count + 1)
+    lines = [f"For analysts: cost {e.cost:.3g}."]
+    names = ["Start", *(f"Step {k}" for k in steps[1:])]
+    lines += [f"  {name:<7} {waypoint_summary(e, k)}" for k, name in zip(steps, names, strict=True)]
+    lines += step_table(e, e.changes(), features, sized=True)
+    if passage := describe_passage(e):
+        lines.append(f"  {passage}")
+    return lines
 
 
 def headline(e: Answer) -> str:
@@ -54,7 +106,7 @@ def headline(e: Answer) -> str:
     if not e.found:
         return f"No path {way} was found ({e.status})."
     count = "one step" if e.step_count == 1 else f"{e.step_count} steps"
-    return f"{way[0].upper()}{way[1:]} in {count} (cost {e.cost:.3g})."
+    return f"{way[0].upper()}{way[1:]} in {count}."
 
 
 def advice(e: Answer) -> list[str]:
@@ -85,10 +137,10 @@ def advice(e: Answer) -> list[str]:
 
 
 def step_name(e: Answer, waypoint: int) -> str:
-    """Return 'Start', 'Step 1', ... ; the last one says that it is the counterfactual."""
+    """Return 'Start', 'Step 1', ... ; a single step needs no number."""
     if waypoint == 0:
         return "Start"
-    return f"Step {waypoint}" + (" (counterfactual)" if waypoint == e.step_count else "")
+    return f"Step {waypoint}" if e.step_count > 1 else "What to do"
 
 
 def waypoint_summary(e: Answer, waypoint: int) -> str:
@@ -100,8 +152,17 @@ def waypoint_summary(e: Answer, waypoint: int) -> str:
     )
 
 
-def step_table(e: Answer, changes: pd.DataFrame, features: int) -> list[str]:
-    """Return the largest changes as aligned lines, and how many more there are."""
+def step_table(
+    e: Answer, changes: pd.DataFrame, features: int, *, sized: bool = False
+) -> list[str]:
+    """Return the largest changes as aligned lines, and how many more there are.
+
+    Args:
+        e: the answer.
+        changes: as `e.changes` returns them.
+        features: how many to name.
+        sized: whether to add their size in standard deviations.
+    """
     if changes.empty:
         return ["  nothing changes"]
     shown = changes.head(features)
@@ -110,22 +171,19 @@ def step_table(e: Answer, changes: pd.DataFrame, features: int) -> list[str]:
     before, after = zip(*[format_change(e, *row) for row in rows], strict=True)
     lines = [
         f"  {name:<{_width(names)}}  {old:>{_width(before)}} -> {new:<{_width(after)}}"
-        f"  ({format_size(change, size)})"
-        for name, old, new, change, size in zip(
-            names, before, after, shown["change"], shown["change_sd"], strict=True
-        )
+        for name, old, new in zip(names, before, after, strict=True)
     ]
+    if sized:
+        sizes = zip(shown["change"], shown["change_sd"], strict=True)
+        lines = [f"{line}  ({format_size(*size)})" for line, size in zip(lines, sizes, strict=True)]
     rest = smaller_changes(changes, features)
-    return [*lines, f"  {rest}"] if rest else lines
+    return [line.rstrip() for line in [*lines, *([f"  {rest}"] if rest else [])]]
 
 
 def smaller_changes(changes: pd.DataFrame, features: int) -> str:
     """Say how many changes there are beyond the largest ones; nothing if there are none."""
     rest = len(changes) - features
-    if rest <= 0:
-        return ""
-    largest = float(changes["change_sd"].abs().iloc[features])
-    return f"and {rest} smaller change{'s' * (rest > 1)}, up to {format_sd(largest).lstrip('+')}"
+    return f"and {rest} smaller change{'s' * (rest > 1)}" if rest > 0 else ""
 
 
 def format_change(e: Answer, feature: str, before: Any, after: Any) -> tuple[str, str]:
@@ -139,12 +197,15 @@ def format_change(e: Answer, feature: str, before: Any, after: Any) -> tuple[str
     unit = e.units.get(feature, "")
     if all(isinstance(value, int | np.integer) for value in (before, after)):  # counts
         return f"{before:,} {unit}".rstrip(), f"{after:,} {unit}".rstrip()
-    sd = float(e.sd[list(e.path.columns).index(feature)])
+    sd = float(e.sd[list(e.states.columns).index(feature)])
     step = abs(after - before)
     grain = min(sd, 30 * step) if step > 0 else sd
     size = max(abs(before), abs(after))
-    old, new = (f"{format_number(value, grain, size)} {unit}".rstrip() for value in (before, after))
-    return old, new
+    old, new = (format_number(value, grain, size) for value in (before, after))
+    while "." in old and old[-1] == new[-1] == "0":  # digits that neither needs
+        old, new = old[:-1], new[:-1]
+    old, new = (text.rstrip(".") for text in (old, new))
+    return f"{old} {unit}".rstrip(), f"{new} {unit}".rstrip()
 
 
 def format_level(value: Any) -> str:

@@ -31,7 +31,7 @@ STEPS = 1e5 * np.pi
 
 def identify_settings(settings: Settings) -> dict[str, Any]:
     """Return all that the answers of some settings depend on, by name."""
-    judge, planner = settings.judge, settings.planner
+    judge, planner = settings.classifier_posterior, settings.planner
     return {
         "features": list(settings.density.features_),
         "model": identify_density(settings.density),
@@ -39,7 +39,8 @@ def identify_settings(settings: Settings) -> dict[str, Any]:
         "penalty": float(settings.penalty),
         "scale": settings.scale,
         "plausibility": float(settings.plausibility),
-        "min_posterior": float(settings.min_posterior),
+        "min_posterior": settings.min_posterior,
+        "committee": identify_committee(settings),
         "constraints": None if settings.constraints is None else repr(settings.constraints),
         "planner": None if planner is None else planner.describe(),
         "rows of the planner": None if planner is None else identify_planner(planner),
@@ -47,8 +48,16 @@ def identify_settings(settings: Settings) -> dict[str, Any]:
         "answers of the classifier": None
         if judge is None
         else identify_judge(judge, settings.density, budget=settings.classifier_budget),
+        "round": settings.round,
         "seed": int(settings.seed),
     }
+
+
+def identify_committee(settings: Settings) -> str | None:
+    """Return a digest of the committee; None if it does not decide."""
+    if settings.committee is None or settings.decides != "committee":
+        return None
+    return _digest({}, settings.committee.to_arrays())
 
 
 def identify_density(density: ConditionalDensity) -> str:

@@ -11,13 +11,12 @@ import pandas as pd
 
 from daace._typing import FloatArray, IntArray
 from daace._wording import quote
-from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.asking.rows import Rows
 from daace.explain.asking.settings import Settings
 from daace.explain.judging.classifier import judge_rows
 from daace.landscape.goal import Goal
-from daace.landscape.problem import Problem, draws_given
+from daace.landscape.problem import Problem
 from daace.landscape.rows import UserRow
 
 
@@ -36,7 +35,7 @@ class Query:
         invalid: why a row cannot be explained, by its position.
         labels: the class that each row is recorded with, None where it is not known.
         first: number of the first row, where these are part of a longer table.
-        start_logs: the classifier's log p(y | x) of each row; None if the density judges.
+        start_logs: the classifier's log p(y | x) of each row; None if there is no classifier.
     """
 
     settings: Settings
@@ -69,17 +68,17 @@ class Query:
         density, invalid = settings.density, dict(rows.invalid)
         wanted = target_of_each(target, len(rows))
         logs = None
-        if settings.judge is not None:
+        if settings.classifier_posterior is not None:
             valid = [row for row in range(len(rows)) if row not in invalid]
             logs = np.full((len(rows), len(density.classes_)), np.nan)
-            logs[valid], unjudged = judge_rows(settings.judge, rows.values[valid])
+            logs[valid], unjudged = judge_rows(settings.classifier_posterior, rows.values[valid])
             invalid.update({valid[row]: reason for row, reason in unjudged.items()})
         if strict:
             refuse(invalid, len(rows))
         valid = [row for row in range(len(rows)) if row not in invalid]
         index = np.full(len(rows), -1, dtype=np.intp)
         index[valid] = _class_indices(
-            density,
+            settings,
             None if target is None else [wanted[row] for row in valid],
             rows.values[valid],
             None if logs is None else logs[valid],
@@ -118,18 +117,12 @@ class Query:
         Raises:
             InvalidInput: the constraints exclude the start.
         """
-        settings, rules = self.settings, self.settings.rules
-        draws = None
-        if rules.given is not False and rules.fixed:
-            x = settings.density.standardizer_.transform(self.values[[row]])[0]
-            draws = draws_given(settings.density, rules, x)
         return Problem(
             start=UserRow(self.values[row]),
-            landscape=settings.landscape,
+            landscape=self.settings.landscape,
             goal=self.goals[self.goal_of[row]],
-            constraints=rules,
+            constraints=self.settings.rules,
             posterior=posterior,
-            draws=draws,
         )
 
     def generator(self, row: int) -> np.random.Generator:
@@ -179,12 +172,13 @@ def target_of_each(target: object, rows: int) -> list[Any]:
 
 
 def _class_indices(
-    density: ConditionalDensity,
+    settings: Settings,
     target: Sequence[Any] | None,
     values: FloatArray,
     logs: FloatArray | None,
 ) -> IntArray:
     """Return the class index that each row shall reach."""
+    density = settings.density
     if target is not None:
         return np.array([density.class_index(label) for label in target], dtype=np.intp)
     if len(density.classes_) != 2:
@@ -194,6 +188,7 @@ def _class_indices(
             remedy=quote(density.classes_.tolist(), limit=20),
         )
     if logs is None:
-        logs = density.log_posterior(density.standardizer_.transform(values))
+        judge = density if settings.other_judge is None else settings.other_judge
+        logs = judge.log_posterior(density.standardizer_.transform(values))
     least: IntArray = logs.argmin(axis=1)
     return least

@@ -6,13 +6,14 @@ from dataclasses import dataclass, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from daace._checks import check_integer
+from daace._checks import check_choice, check_integer
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.answers.remarks import find_weakness
 from daace.explain.asking.rows import Rows
 from daace.explain.judging.budget import BudgetedPosterior
 from daace.explain.judging.classifier import ClassifierPosterior, Judges
+from daace.explain.judging.committee import Committee
 from daace.explain.trust.check import Check
 from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape
@@ -21,6 +22,12 @@ from daace.notes import Note
 from daace.planners.base import Planner
 from daace.planners.optimizer import PathOptimizer
 
+#: Who may decide the class, if no classifier does.
+JUDGES = ("committee", "density")
+#: What to look for where no planner is given: paths that change few features, where they are held
+#: as long as the cost grows by at most a quarter; or the cheapest path, whatever it changes.
+PLANNERS = {"few": PathOptimizer(sparsity=0.25), "all": PathOptimizer()}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Settings:
@@ -28,17 +35,23 @@ class Settings:
 
     Args:
         density: a fitted density.
-        planner: searches for a path; `PathOptimizer()` when None.
+        planner: searches for a path; that of `changes` when None.
+        changes: 'few' or 'all', a key of `PLANNERS`; not used if there is a planner.
         penalty: exponent of the local cost.
         scale: of the landscape, 'relative' or 'nll'.
         plausibility: threshold of log p at the end, in standard deviations from its mean over the
             density's draws.
         min_log_prob: threshold of log p itself; overrides `plausibility`.
-        min_posterior: smallest probability of the target at the end.
+        min_posterior: smallest probability of the target at the end; when None, the committee's
+            own where it decides, 0.5 otherwise.
         constraints: what may change; anything when None.
-        judges: the classifier that decides the class; None if the density does.
+        judge: 'committee' or 'density' decides the class, unless a classifier does; when None,
+            the committee if there is one.
+        committee: trained beside the density; None if there is none.
+        judges: the classifier that decides the class; None if there is none.
         classifier_budget: rows that a search may ask the classifier about; no limit when None.
         held_out: how the density does on held-out rows.
+        round: whether answers have round values where goal and rules allow it.
         time_limit: seconds; overrides that of the planner.
         seed: each row has its own random generator, spawned from it.
 
@@ -48,21 +61,31 @@ class Settings:
 
     density: ConditionalDensity
     planner: Planner | None = None
+    changes: Any = "few"
     penalty: float = 1.0
     scale: Any = "relative"
     plausibility: float = -0.5
     min_log_prob: float | None = None
-    min_posterior: float = 0.5
+    min_posterior: float | None = None
     constraints: Constraints | None = None
+    judge: str | None = None
+    committee: Committee | None = None
     judges: Judges | None = None
     classifier_budget: int | None = None
     held_out: Check | None = None
+    round: bool = True
     time_limit: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         self._check_density()
-        expected = {"planner": Planner, "constraints": Constraints, "held_out": Check}
+        check_choice("changes", self.changes, tuple(PLANNERS))
+        expected = {
+            "planner": Planner,
+            "constraints": Constraints,
+            "held_out": Check,
+            "committee": Committee,
+        }
         for name, kind in expected.items():
             value = getattr(self, name)
             if not (value is None or isinstance(value, kind)):
@@ -75,7 +98,24 @@ class Settings:
         if self.classifier_budget is not None:
             check_integer("classifier_budget", self.classifier_budget, at_least=1)
         check_integer("seed", self.seed, at_least=0)
-        _ = self.landscape, self.goal(None), self.search, self.judge  # each checks its own part
+        if not isinstance(self.round, bool):
+            raise InvalidInput(argument="round", expected="be True or False", got=repr(self.round))
+        self._check_judge()
+        # Each of these checks its own part.
+        _ = self.landscape, self.goal(None), self.search, self.classifier_posterior
+
+    def _check_judge(self) -> None:
+        """Raise `InvalidInput` unless there is the judge that was asked for."""
+        if self.judge is not None:
+            check_choice("judge", self.judge, JUDGES)
+        if self.committee is not None and self.committee.density is not self.density:
+            raise InvalidInput(argument="committee", expected="be that of the density")
+        if self.judge == "committee" and self.committee is None:
+            raise InvalidInput(
+                argument="judge",
+                expected="be 'density', as no committee was trained",
+                remedy="daace.fit(table) trains one",
+            )
 
     def _check_density(self) -> None:
         if not isinstance(self.density, ConditionalDensity):
@@ -99,26 +139,44 @@ class Settings:
 
     @cached_property
     def rules(self) -> Constraints:
-        """The constraints, on tables with codes with natural rules unless these were refused."""
+        """The constraints, with what they leave open as an explainer has it.
+
+        On tables with codes natural rules hold, and what is fixed is given.
+        """
         rules = NO_RULES if self.constraints is None else self.constraints
         if rules.natural is None and self.density.encoding_.code_sizes:
-            return replace(rules, natural=True)
+            rules = replace(rules, natural=True)
+        if rules.given is None and rules.fixed:
+            rules = replace(rules, given=True)
         return rules
 
     @cached_property
-    def judge(self) -> ClassifierPosterior | None:
-        """The classifier as the rules let it see rows; None if the density judges."""
+    def classifier_posterior(self) -> ClassifierPosterior | None:
+        """The classifier as the rules let it see rows; None if there is none."""
         return None if self.judges is None else self.judges.seeing(self.rules.integer)
 
     @property
+    def decides(self) -> str:
+        """Who decides the class: 'classifier', 'committee' or 'density'."""
+        if self.judges is not None:
+            return "classifier"
+        return self.judge or ("density" if self.committee is None else "committee")
+
+    @property
+    def other_judge(self) -> ClassifierPosterior | Committee | None:
+        """Who decides the class in place of the density; None if the density does."""
+        known = {"classifier": self.classifier_posterior, "committee": self.committee}
+        return known.get(self.decides)
+
+    @property
     def classifier(self) -> str | None:
-        """Name of the classifier; None if the density judges."""
+        """Name of the classifier; None if there is none."""
         return None if self.judges is None else self.judges.name
 
     @cached_property
     def search(self) -> Planner:
         """The planner, with the time limit that was asked for."""
-        planner: Any = PathOptimizer() if self.planner is None else self.planner
+        planner: Any = PLANNERS[self.changes] if self.planner is None else self.planner
         if self.time_limit is None:
             return planner  # type: ignore[no-any-return]
         if not (is_dataclass(planner) and hasattr(planner, "time_limit")):
@@ -131,15 +189,19 @@ class Settings:
     @cached_property
     def weakness(self) -> tuple[Note, ...]:
         """A note on a density that does badly on held-out rows."""
-        return find_weakness(self.held_out, classified=self.judge is not None)
+        return find_weakness(self.held_out, classified=self.decides != "density")
 
     def goal(self, target: object) -> Goal:
-        """Return the goal of rows with this target."""
+        """Return the goal of rows with this target; of any target where it is None."""
+        asked = 0.5 if self.min_posterior is None else self.min_posterior
+        if self.min_posterior is None and self.decides == "committee" and target is not None:
+            assert self.committee is not None
+            asked = float(self.committee.defaults[self.density.class_index(target)])
         return Goal(
             target,
             plausibility=self.plausibility,
             min_log_prob=self.min_log_prob,
-            min_posterior=self.min_posterior,
+            min_posterior=asked,
         )
 
     def excluded(self, rows: Rows) -> dict[int, str]:
@@ -156,9 +218,10 @@ class Settings:
                     found[row] = str(error)
         return found
 
-    def posterior(self) -> BudgetedPosterior | None:
-        """Return the classifier as the judge of one search; None if the density judges."""
-        if self.judge is None:
-            return None
+    def posterior(self) -> BudgetedPosterior | Committee | None:
+        """Return the judge of one search; None if the density judges."""
+        judge = self.other_judge
+        if not isinstance(judge, ClassifierPosterior):
+            return judge
         limit = getattr(self.search, "time_limit", None)
-        return BudgetedPosterior(self.judge, budget=self.classifier_budget, time_limit=limit)
+        return BudgetedPosterior(judge, budget=self.classifier_budget, time_limit=limit)

@@ -10,6 +10,7 @@ import numpy as np
 
 from daace.exceptions import InvalidInput
 from daace.explain.asking.query import Query
+from daace.explain.asking.rounding import round_values
 from daace.landscape.problem import Problem
 from daace.notes import Note
 from daace.planners.base import CUT_SHORT, Plan, Status, one_thread
@@ -74,24 +75,29 @@ def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solv
     if not problems:
         return {}
     posterior: Any = next(iter(problems.values())).posterior
-    logs = query.start_logs
-    rows = list(problems)
-    if posterior is not None and logs is not None:
+    logs, rows = query.start_logs, list(problems)
+    stopped, reason = None, None
+    if logs is not None:  # a classifier decides
         posterior.begin(len(problems))
         posterior.know(query.values[rows], logs[rows])
     with one_thread():
         plans = query.settings.search.solve_many(
             list(problems.values()), rngs=[query.generator(row) for row in rows]
         )
-    if posterior is not None and logs is not None:
-        if posterior.stopped is Status.CLASSIFIER_FAILED and len(plans) > 1:
+        if logs is not None:
+            stopped, reason = posterior.stopped, posterior.reason
+        if query.settings.round:
+            pairs = zip(problems.values(), plans, strict=True)
+            plans = [round_values(problem, plan) for problem, plan in pairs]
+    if logs is not None:
+        if stopped is Status.CLASSIFIER_FAILED and len(plans) > 1:
             return {row: solve_row(query, row) for row in rows}
-        stopped, reason = posterior.stopped, posterior.reason
         pairs = zip(problems.values(), plans, strict=True)
         paths = [problem.to_user(plan.waypoints) for problem, plan in pairs]
         judged = posterior.report(paths, logs[rows])
         plans = [replace(plan, judged=said) for plan, said in zip(plans, judged, strict=True)]
         if stopped is not None:
+            assert reason is not None
             plans = [_stopped(plan, stopped, reason) for plan in plans]
     return {
         row: Solved(problem, plan)
@@ -102,18 +108,22 @@ def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solv
 def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:
     """Return the plan of another search for a row's problem, as `solve_row` would return it.
 
-    What the classifier says of the waypoints is part of the plan.
+    Values are round, and what the classifier says of the waypoints is part of the plan.
 
     Args:
         query: what was asked about one row.
         problem: its problem.
         plan: a path for it.
     """
+    if plan.judged is not None:
+        return plan
+    if query.settings.round:
+        plan = round_values(problem, plan)
+    if query.start_logs is None:
+        return plan
     posterior: Any = problem.posterior
-    if plan.judged is None and posterior is not None and query.start_logs is not None:
-        path = problem.to_user(plan.waypoints)
-        return replace(plan, judged=posterior.report([path], query.start_logs)[0])
-    return plan
+    path = problem.to_user(plan.waypoints)
+    return replace(plan, judged=posterior.report([path], query.start_logs)[0])
 
 
 def _stopped(plan: Plan, status: Status, reason: Note) -> Plan:

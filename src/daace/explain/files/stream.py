@@ -72,7 +72,7 @@ def explain_file(
         remembering_interrupts() as raise_lost,
     ):
         _check_answers(journal, density, whole=whole, long=long)
-        with Bar("Explaining", None, done=journal.rows, shown=jobs.progress) as bar:
+        with Bar("Explaining", None, done=journal.rows, shown=jobs.progress is True) as bar:
             quiet = replace(jobs, progress=False)
             for first, frame, parts in _waiting(blocks, journal, one_by_one=jobs.single):
                 try:

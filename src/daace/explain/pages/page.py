@@ -22,14 +22,19 @@ STYLE = """
 .daace table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 .daace th, .daace td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #eee; }
 .daace th { color: #555; font-weight: 600; font-size: .85rem; border-color: #bbb; }
+.daace caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 .daace th:first-child, .daace td:first-child { text-align: left; overflow-wrap: anywhere; }
 .daace td.left, .daace th.left { text-align: left; }
 .daace .settings td { text-align: left; overflow-wrap: anywhere; }
 .daace .settings td:first-child { color: #555; width: 12rem; }
 .daace img { max-width: 100%; height: auto; display: block; margin: .5rem 0 1.5rem; }
 .daace .caveats li { margin: .3rem 0; }
+.daace .todo { font-size: 1.1rem; line-height: 1.7; overflow-wrap: anywhere; }
+.daace details { margin-top: 2rem; border-top: 1px solid #ddd; padding-top: .8rem; }
+.daace summary { cursor: pointer; color: #555; }
 .daace .note { color: #555; font-size: .85rem; margin: .3rem 0; }
 @media print { .daace { max-width: none; padding: 0; font-size: 11px; }
+  .daace details:not([open]) { display: none; }
   .daace tr, .daace img, .daace .cards { break-inside: avoid; }
   .daace h2, .daace h3, .daace h2 + p { break-after: avoid; } }
 """
@@ -57,7 +62,6 @@ RESULTS_STYLE = """
 .daace { max-width: 72rem; }
 .daace td, .daace th { vertical-align: top; }
 .daace td:first-child, .daace th:first-child { overflow-wrap: normal; }
-.daace summary { cursor: pointer; }
 .daace figure { margin: 0; }
 .daace .gallery { display: grid; gap: 0 1.5rem; align-items: start;
                   grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); }

@@ -15,9 +15,12 @@ from daace.explain.answers.steps import write_steps
 from daace.explain.answers.words import (
     NAMED,
     advice,
+    follow_sentence,
     format_change,
     format_size,
     headline,
+    sentences_of_certainty,
+    smaller_changes,
     step_name,
 )
 from daace.explain.pages.page import PAGE, STYLE, cards, picture, table
@@ -28,31 +31,70 @@ RARE = 5.0
 
 
 def render(e: Answer) -> str:
-    """Return the whole page."""
+    """Return the whole page: first what a person has to know and do, below it the numbers."""
+    body = [_what_to_do(e), _how_sure(e), _alternatives(e), _caveats(e), _analysts(e)]
     title = escape(headline(e))
-    body = [
-        _summary(e),
-        _glance(e),
-        _steps(e),
-        _reasons(e),
-        _landscape(e),
-        _alternatives(e),
-        _changes(e),
-        _caveats(e),
-        _settings(e),
-    ]
     return PAGE.format(title=title, style=STYLE, body="\n".join(part for part in body if part))
 
 
 def render_fragment(e: Answer) -> str:
-    """Return outcome and steps, without plots, for a notebook's output cell."""
-    return f'<style>{STYLE}</style><div class="daace">{_summary(e)}{_steps(e)}</div>'
+    """Return what to do and how sure that is, without plots, for a notebook's output cell."""
+    return f'<style>{STYLE}</style><div class="daace">{_what_to_do(e)}{_how_sure(e)}</div>'
 
 
-def _summary(e: Answer) -> str:
+def _what_to_do(e: Answer) -> str:
+    """Return outcome and steps, in a few lines without statistics."""
+    head = f"<h1>{escape(headline(e))}</h1>"
+    if not e.found:
+        return f'{head}\n<p class="advice">{"<br>".join(map(escape, advice(e)))}</p>'
+    parts = [head]
+    for step in range(1, e.step_count + 1):
+        changes = e.changes(step)
+        rows = (_change_line(e, row) for row in changes.head(NAMED).itertuples(index=False))
+        rest = smaller_changes(changes, NAMED)
+        listed = [*rows, *([escape(rest)] if rest else [])] or ["nothing changes"]
+        lines = "".join(f"<li>{line}</li>" for line in listed)
+        parts.append(f'<h2>{escape(step_name(e, step))}</h2>\n<ul class="todo">{lines}</ul>')
+    if along := follow_sentence(e):
+        parts.append(f"<p>{escape(along)}</p>")
+    return "\n".join(parts)
+
+
+def _change_line(e: Answer, row: Any) -> str:
+    name, before, after, change, size = row
+    old, new = format_change(e, name, before, after)
+    verb = "Switch" if pd.isna(change) else "Raise" if size > 0 else "Lower"
+    return f"{verb} <b>{escape(str(name))}</b> from {escape(old)} to <b>{escape(new)}</b>"
+
+
+def _how_sure(e: Answer) -> str:
+    lines = [*sentences_of_certainty(e), *(e.notes if e.found else ())]
+    if not lines:
+        return ""
+    listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<h2>How sure is it?</h2>\n<ul>{listed}</ul>"
+
+
+def _analysts(e: Answer) -> str:
+    """Return cost, plots, tables and settings, folded; they are not printed unless unfolded."""
     if e.status == "invalid_row":
-        reason = "<br>".join(map(escape, e.notes))
-        return f'<h1>{escape(headline(e))}</h1>\n<p class="advice">{reason}</p>'
+        return ""
+    parts = [
+        _numbers(e),
+        _glance(e),
+        _steps(e),
+        _along(e),
+        _landscape(e),
+        _changes(e),
+        _settings(e),
+    ]
+    body = "\n".join(part for part in parts if part)
+    return (
+        f"<details>\n<summary>For analysts: numbers, plots, settings</summary>\n{body}\n</details>"
+    )
+
+
+def _numbers(e: Answer) -> str:
     known = [
         (
             f"Probability of '{e.target}'",
@@ -65,13 +107,14 @@ def _summary(e: Answer) -> str:
     ]
     if e.found:
         known += [("Steps", str(e.step_count)), ("Cost of the path", f"{e.cost:.3g}")]
-    lines = list(e.notes) if e.found else advice(e)
-    hint = f'<p class="advice">{"<br>".join(map(escape, lines))}</p>' if lines else ""
     meaning = (
         "Cases are what the model expects to see: a state that is more plausible than few of them "
         "is an unusual one. Changes are also given in standard deviations (sd) of each feature."
     )
-    return f'<h1>{escape(headline(e))}</h1>\n{hint}{cards(known)}\n<p class="note">{meaning}</p>'
+    if e.alternatives:
+        costs = ", ".join(f"{other.cost:.3g}" for other in e.alternatives)
+        meaning += f" The alternatives cost {costs} instead of {e.cost:.3g}."
+    return f'{cards(known)}\n<p class="note">{meaning}</p>'
 
 
 def _way(values: list[str]) -> str:
@@ -81,7 +124,7 @@ def _way(values: list[str]) -> str:
 def _steps(e: Answer) -> str:
     if e.step_count == 0:
         return ""
-    parts = ["<h2>How to get there</h2>"]
+    parts = ["<h2>Step by step</h2>"]
     for step, paragraph in enumerate(write_steps(e), 1):
         parts.append(f"<h3>{escape(step_name(e, step))}</h3>")
         parts.append(f"<p>{escape(paragraph)}</p>")
@@ -93,9 +136,9 @@ def _changes(e: Answer) -> str:
     changes = e.changes()
     if changes.empty:
         return ""
-    same = len(e.path.columns) - len(changes)
+    same = len(e.states.columns) - len(changes)
     note = f'<p class="note">{same} features keep their value.</p>' if same else ""
-    return f"<h2>From start to counterfactual</h2>\n{_table(e, changes)}\n{note}"
+    return f"<h2>From start to end</h2>\n{_table(e, changes)}\n{note}"
 
 
 def _table(e: Answer, changes: pd.DataFrame) -> str:
@@ -115,7 +158,7 @@ def _svg(e: Answer, kind: Literal["steps", "landscape", "along", "waterfall"]) -
 def _glance(e: Answer) -> str:
     if e.step_count == 0:
         return ""
-    steps = picture("Each feature from the start to the counterfactual", _svg(e, "steps"))
+    steps = picture("Each feature from the start to the end", _svg(e, "steps"))
     return f"<h2>At a glance</h2>\n{steps}"
 
 
@@ -127,7 +170,7 @@ def _landscape(e: Answer) -> str:
     return f'<h2>The landscape</h2>\n<p class="note">{meaning}</p>\n{view}'
 
 
-def _reasons(e: Answer) -> str:
+def _along(e: Answer) -> str:
     if e.step_count == 0:
         return ""
     along = picture("Plausibility and probability of the target along the path", _svg(e, "along"))
@@ -139,8 +182,25 @@ def _reasons(e: Answer) -> str:
     note = ""
     if e.density is not None and e.provenance.classifier is None:
         note = f'\n<p class="note">{meaning}</p>'
-    groups = _groups(e)
-    return f"<h2>Along the path</h2>\n{along}{groups}\n<h2>What brings it about</h2>{note}\n{bars}"
+    along += _groups(e) + _judges(e)
+    return f"<h2>Along the path</h2>\n{along}\n<h2>What brings it about</h2>{note}\n{bars}"
+
+
+def _judges(e: Answer) -> str:
+    """Return what each model thinks of start and end, if there are several."""
+    if len(e.judges) < 2:
+        return ""
+    views = e.judges.astype({"judge": str}).to_dict("list")
+    rows = [
+        (name, "yes" if decides else "no", percent(start), percent(end))
+        for name, decides, start, end in zip(*views.values(), strict=True)
+    ]
+    meaning = (
+        f"Probability of '{escape(str(e.target))}' by each model. Those that decide all have to "
+        f"give at least {percent(e.provenance.min_posterior)}."
+    )
+    found = table(("model", "decides", "at the start", "at the end"), rows, words=2)
+    return f'\n<h2>Who agrees</h2>\n{found}\n<p class="note">{meaning}</p>'
 
 
 def _groups(e: Answer) -> str:
@@ -164,43 +224,44 @@ def _groups(e: Answer) -> str:
 def _alternatives(e: Answer) -> str:
     if not e.alternatives:
         return ""
-    parts = [
-        "<h2>Alternatives</h2>",
-        f"<p>Each also ends in '{escape(str(e.target))}', elsewhere.</p>",
-    ]
+    parts = ["<h2>What else would do</h2>"]
     for number, other in enumerate(e.alternatives, 1):
-        small = f"<small>cost {other.cost:.3g} instead of {e.cost:.3g}</small>"
-        parts.append(f"<h3>Alternative {number}{small}</h3>")
-        parts += [f"<p>{escape(text)}</p>" for text in write_steps(other)]
+        rows = other.changes().itertuples(index=False)
+        lines = "".join(f"<li>{_change_line(other, row)}</li>" for row in rows)
+        share = f"<small>{percent(other.posterior)} '{escape(str(e.target))}'</small>"
+        parts.append(f'<h3>Alternative {number}{share}</h3>\n<ul class="todo">{lines}</ul>')
     return "\n".join(parts)
 
 
 def _caveats(e: Answer) -> str:
     if e.status == "invalid_row":
         return ""
-    judge = "the model" if e.provenance.classifier is None else e.provenance.classifier
-    items = [
-        f"The probabilities are those of {judge}. They are as good as the data behind it, and "
-        "explainer.check(table) says how good that is on rows it has not seen.",
-    ]
+    judge = {
+        "density": "the model",
+        "committee": "the most doubtful of several models",
+    }.get(e.provenance.judge, e.provenance.classifier)
+    items = [f"The probabilities are those of {judge}, and as good as the data behind it."]
     if e.step_count:
         causal = (
-            "This is not a causal claim: cases like this one, with the other outcome, look like "
-            "the end of the path. Whether a change can be made, and what else it brings, is for "
-            "people to judge."
+            "Cases like this one that have the other outcome look like the end of the path. That "
+            "a change brings the outcome about is not proven."
         )
-        others = (
-            "There may be other paths. This one is short and stays where cases are common; what "
-            "must not change can be said beforehand."
-        )
-        items = [causal, *items, others]
+        others = "Whether a change can be made, and what else it brings, is for people to judge."
+        items = [causal, others, *items]
     if e.step_count and float(e.along["percentile"].iloc[0]) < RARE:
         items.append(
             "The start itself is unusual: fewer than "
             f"{RARE:g}% of cases are less plausible, and the model knows little about such."
         )
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
-    return f'<h2>Before you act on it</h2>\n<ul class="caveats">{listed}</ul>'
+    return f'<h2>What cannot be promised</h2>\n<ul class="caveats">{listed}</ul>'
+
+
+#: What the setting 'changes' means.
+CHANGES = {
+    "few": "few: features are held while the cost grows by at most a quarter",
+    "all": "all: the cheapest path",
+}
 
 
 def _settings(e: Answer) -> str:
@@ -214,8 +275,9 @@ def _settings(e: Answer) -> str:
         "scale": p.scale,
         "constraints": Constraints(**p.constraints).describe() or "none",
         "density": p.density,
-        "class judged by": p.classifier or "the density",
+        "class judged by": p.classifier or f"the {p.judge}",
         "planner": p.planner,
+        "changes": CHANGES.get(p.changes or "", "as the planner has it"),
         "seed": p.seed,
         "search": f"{p.seconds:.2f} s, {p.evaluations:,} paths evaluated"
         + f", classifier asked about {p.classifier_rows:,} rows" * (p.classifier is not None),

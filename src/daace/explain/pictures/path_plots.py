@@ -83,9 +83,9 @@ def draw_steps(figure: Figure | SubFigure, e: Answer) -> None:
         axes.text(0.5, 0.5, plain(text), ha="center", va="center", color=INK, wrap=True)
         return
     shown = list(changes["feature"].head(MOST_FEATURES))
-    names = list(e.path.columns)
+    names = list(e.states.columns)
     columns = [names.index(name) for name in shown]
-    values = e.path.iloc[:, columns].to_numpy()
+    values = e.states.iloc[:, columns].to_numpy()
     moves = e.moves()[:, columns]
     rows = np.arange(len(shown))
     colors = colormaps["Blues"](np.linspace(0.35, 0.85, max(1, e.step_count - 1)))

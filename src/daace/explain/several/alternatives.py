@@ -48,7 +48,7 @@ def with_alternatives(query: Query, problem: Any, best: Explanation, count: int)
     """
     if best.plan is None:
         return best
-    if problem.posterior is not None:
+    if query.start_logs is not None:
         problem.posterior.begin(count)
     others = find_alternatives(
         problem,
@@ -89,7 +89,9 @@ def find_alternatives(
     limit = best.cost + (COSTLIER - 1) * abs(best.cost)
     if best.status is not Status.FOUND or _too_near(problem, best):
         return []
-    scout = replace(planner, vertices=0) if type(planner) is PathOptimizer else planner
+    scout = planner
+    if type(planner) is PathOptimizer:
+        scout = replace(planner, vertices=0, sparsity=0.0)
     chosen: list[Plan] = []
     variants = [*bar_changes(problem, best), *ask_for_more(problem)]
     for _ in range(ROUNDS):

@@ -10,6 +10,7 @@ import pandas as pd
 
 from daace.data.table import Table
 from daace.exceptions import InvalidInput
+from daace.explain.pages.frames import render_frame
 from daace.explain.several.batch import Batch
 from daace.explain.trust.check import as_frame
 
@@ -66,6 +67,9 @@ class Audit:
                 )
             lines.append(f"{text}.")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return render_frame(f"Paths to '{self.target_name}' by {self.by}", self.to_frame())
 
     @property
     def target_name(self) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from daace.explain.answers.summary import Summary, Tally
 from daace.explain.answers.tables import Layout, to_outcome
 from daace.explain.explanation import Explanation
+from daace.explain.pages.frames import SHOWN, render_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,19 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"Batch(rows={len(self)}, found={sum(e.found for e in self)})"
+
+    def _repr_html_(self) -> str:
+        outcomes = [to_outcome(e) for e in self.explanations[:SHOWN]]
+        frame = pd.DataFrame(
+            {
+                name: [outcome[name] for outcome in outcomes]
+                for name in ("status", "current", "target", "posterior", "cost", "changes")
+            },
+            index=self.index[:SHOWN],
+        )
+        rest = max(0, len(self) - SHOWN)
+        said = [str(self.summary()), *([f"And {rest:,} more rows."] if rest else [])]
+        return render_frame(f"{len(self):,} explanations", frame, said=said)
 
     def summary(self) -> Summary:
         """Return how many were found, and what they cost."""

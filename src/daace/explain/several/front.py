@@ -96,10 +96,12 @@ def search_front(query: Query, search: NSGA2, *, vertices: int) -> ExplanationFr
     problem = query.problem(0, query.settings.posterior())
     rng = np.random.default_rng(query.settings.seed)
     found = search.solve_front(problem, rng=rng, vertices=vertices)
-    planner = query.settings.search
+    planner = query.settings.planner
     if not isinstance(planner, PathOptimizer):
-        planner = PathOptimizer()
-    planned = replace(query, settings=replace(query.settings, planner=planner, time_limit=None))
+        planner = PathOptimizer()  # a front is about the cost, whatever changes
+    # Members are compared by cost: rounding would hide which is cheaper.
+    settings = replace(query.settings, planner=planner, time_limit=None, round=False)
+    planned = replace(query, settings=settings)
     least = np.array([problem.threshold, problem.goal.min_posterior])
     members = _plan(planned, problem, least, found, search)
     plain = np.array([members[0].log_prob, members[0].posterior]) if members else least

@@ -8,7 +8,7 @@ from typing import Any
 
 from daace._workers import Backend
 from daace.density.base import ConditionalDensity
-from daace.explain.answering import Jobs, answer_all
+from daace.explain.answering import Jobs, Progress, answer_all
 from daace.explain.answers.summary import Summary
 from daace.explain.asking.query import Query, refuse
 from daace.explain.asking.rows import read_rows
@@ -36,7 +36,7 @@ class ManyRows(ABC):
         target: object = None,
         n_jobs: int | None = 1,
         backend: Backend = "loky",
-        progress: bool = False,
+        progress: Progress = False,
         penalty: float | None = None,
         plausibility: float | None = None,
         min_log_prob: float | None = None,
@@ -60,7 +60,8 @@ class ManyRows(ABC):
             n_jobs: processes, -1 for all processors; None is 1. It does not change the answers.
             backend: runs the processes: 'loky' (joblib's own), 'dask' or 'ray'. A connected dask
                 client or ray cluster is used; else one is started on this machine.
-            progress: show a bar on stderr, or a line a minute in a log.
+            progress: show a bar on stderr, or a line a minute in a log; or a function that is
+                called with the rows done and all rows.
             penalty: as in `explain`.
             plausibility: as in `explain`.
             min_log_prob: as in `explain`.

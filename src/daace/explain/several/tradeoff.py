@@ -16,6 +16,7 @@ from daace.explain.answering import explain_solved
 from daace.explain.asking.query import Query
 from daace.explain.asking.solving import Solved, solve_row
 from daace.explain.explanation import Explanation
+from daace.explain.pages.frames import render_frame
 from daace.explain.several.choices import Choices
 from daace.landscape.cost import Landscape
 from daace.landscape.problem import Problem
@@ -62,6 +63,10 @@ class Tradeoff(Choices):
     def __repr__(self) -> str:
         found = sum(e.found for e in self)
         return f"Tradeoff(penalties={self.penalties}, found={found})"
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame().set_index("penalty").drop(columns=["found"])
+        return render_frame("From the shortest path to the most plausible one", frame)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per penalty.

@@ -18,6 +18,7 @@ from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.draws import HeldOut
 from daace.density.registry import learned_kinds, name_of
 from daace.exceptions import InvalidInput
+from daace.explain.pages.frames import render_frame
 from daace.landscape.goal import Posterior
 
 if TYPE_CHECKING:
@@ -94,6 +95,10 @@ class Check:
 
     def __str__(self) -> str:
         return "\n".join([self.numbers, *(self.warnings or ("No warnings.",))])
+
+    def _repr_html_(self) -> str:
+        said = self.warnings or ("No warnings.",)
+        return render_frame(f"{self.rows:,} held-out rows", self.to_frame(), said=said)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers, a row each: value, and what to compare it with."""

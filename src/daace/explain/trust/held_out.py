@@ -14,6 +14,7 @@ import pandas as pd
 from daace._typing import FloatArray
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
+from daace.density.draws import HeldOut
 from daace.density.privacy import FEWEST_ROWS
 from daace.density.registry import name_of
 from daace.exceptions import InvalidInput
@@ -26,25 +27,33 @@ NUMBERS = tuple(field.name for field in fields(Check) if field.type == "float")
 SHARES = ("rare", "accuracy", "calibration_error")
 
 
-def check_fit(density: ConditionalDensity, table: Table) -> Check | None:
-    """Return how a density that was just fitted does on rows that it, or its like, has not seen.
+def judge_held_out(density: ConditionalDensity, table: Table) -> HeldOut | None:
+    """Return what a density that was just fitted, or its like, says of rows it has not seen.
 
     Args:
         density: fitted on the table.
         table: all of it.
 
     Returns:
-        of the single rows' percentiles their quantiles only, at 0, 0.01, ..., 1; None where it
-        cannot be said, as for very small tables.
+        None where it cannot be said, as for very small tables.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # all was said when the density was fitted
-            said = density.held_out(table)
+            return density.held_out(table)
     except InvalidInput:  # without the rows that are held out a class, or a column, is too poor
         return None
-    if said is None:
-        return None
+
+
+def summarize_fit(said: HeldOut, density: ConditionalDensity) -> Check:
+    """Return how a density does on held-out rows.
+
+    Of the single rows' percentiles only quantiles are kept, at 0, 0.01, ..., 1.
+
+    Args:
+        said: of these rows.
+        density: whose check it is.
+    """
     return _without_single_rows(summarize(said, name_of(density)))
 
 

@@ -31,7 +31,7 @@ def nearest_rows(e: Answer, rows: object) -> pd.DataFrame:
         raise InvalidInput("The explanation must be of a valid row. This one is invalid.")
     frame = as_frame(rows, name="rows")
     numbers = np.flatnonzero(e.measured)
-    names = [str(name) for name, number in zip(e.path.columns, e.measured, strict=True) if number]
+    names = [str(name) for name, number in zip(e.states.columns, e.measured, strict=True) if number]
     if not set(names) <= set(map(str, frame.columns)):
         raise InvalidInput("'rows' must be a daace.Table or a frame with every feature.")
     known = frame.set_axis([str(name) for name in frame.columns], axis=1)[names]
@@ -39,7 +39,7 @@ def nearest_rows(e: Answer, rows: object) -> pd.DataFrame:
     if len(data) < 2:
         raise InvalidInput(argument="rows", expected="be at least two", got=str(len(data)))
     tree = cKDTree(data)
-    distance, position = tree.query(e.path[names].to_numpy(dtype=np.float64) / e.sd[numbers])
+    distance, position = tree.query(e.states[names].to_numpy(dtype=np.float64) / e.sd[numbers])
     among = np.sort(tree.query(data, k=2)[0][:, 1])
     return pd.DataFrame(
         {

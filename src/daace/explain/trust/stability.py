@@ -19,6 +19,7 @@ from daace.explain.asking.query import Query
 from daace.explain.asking.rows import Rows
 from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import Solved, merge_steps, solve_row
+from daace.explain.judging.committee import Committee
 from daace.explain.trust.check import as_table
 
 #: Draws of a bootstrap sample until every class has two rows.
@@ -92,7 +93,7 @@ def measure_stability(
             break
         rng = np.random.default_rng([settings.seed, number])
         sample = resample(training, density.fewest_rows, rng=rng)
-        other = _with_density(settings, refit(density, sample))
+        other = _with_density(settings, refit(density, sample), sample)
         again = solve_row(Query.of(other, Rows(query.values), e.target, strict=True))
         there = _state(Query.of(other, Rows(end), e.target, strict=True))
         rows.append(("refit", *_compare(e, again), *there))
@@ -100,16 +101,23 @@ def measure_stability(
     return Stability(pd.DataFrame(rows, columns=columns))
 
 
-def _with_density(settings: Settings, density: ConditionalDensity) -> Settings:
+def _with_density(settings: Settings, density: ConditionalDensity, sample: Table) -> Settings:
+    """Return the settings with another density and the judges that go with it."""
     judges = None if settings.judges is None else settings.judges.on(density)
-    return replace(settings, density=density, judges=judges)
+    committee = None
+    if settings.committee is not None:
+        committee = Committee.train(density, sample, None)
+    return replace(settings, density=density, judges=judges, committee=committee)
 
 
 def _state(query: Query) -> tuple[bool, bool]:
     """Return whether a row has the target as probable, and is as plausible, as asked."""
     density, goal = query.settings.density, query.goals[0]
-    joint = density.log_joint(density.standardizer_.transform(query.values))
+    X = density.standardizer_.transform(query.values)
+    joint, committee = density.log_joint(X), query.settings.committee
     logs = log_posterior(joint) if query.start_logs is None else query.start_logs
+    if query.settings.decides == "committee" and committee is not None:
+        logs = committee.log_posterior(X)
     share = np.exp(logs)[0, density.class_index(goal.target)]
     plausible = log_sum_exp(joint)[0] >= query.problem(0, None).threshold
     return bool(share >= goal.min_posterior), bool(plausible)

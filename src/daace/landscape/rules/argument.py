@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daace._formats import exact
+from daace._json import NOT_FINITE
 from daace.exceptions import InvalidInput
 
 #: One entry of an argument: the fields of one rule.
@@ -114,56 +115,61 @@ class Names(Argument):
 
 @dataclass(frozen=True)
 class Numbers(Argument):
-    """A mapping from features to numbers.
+    """A mapping from features to numbers or, of ordered features, to levels that are text.
 
     Args:
         expected: what the numbers must be.
         good: whether a number is that.
         stricter: which of two numbers for the same feature rules out more.
+        levels: whether there may be levels.
     """
 
     expected: str
     good: Callable[[float], bool]
     stricter: Callable[[float, float], float]
+    levels: bool = False
 
     empty = {}  # noqa: RUF012  # copied by every owner
     metavar = "FEATURE=NUMBER"
 
-    def check(self, name: str, value: Any) -> dict[str, float]:
+    def check(self, name: str, value: Any) -> dict[str, Any]:
         expected = "map features to numbers"
         if not isinstance(value, Mapping):
             raise InvalidInput(argument=name, expected=expected, got=type(value).__name__)
+        known = {str(f): entry for f, entry in value.items()}
+        texts = {f: entry for f, entry in known.items() if self.levels and _is_level(entry)}
         try:
-            numbers = {str(feature): float(number) for feature, number in value.items()}
+            numbers = {f: float(entry) for f, entry in known.items() if f not in texts}
         except (TypeError, ValueError, OverflowError):
             raise InvalidInput(argument=name, expected=expected, got=repr(dict(value))) from None
         for feature, number in numbers.items():
             if not self.good(number):
                 got = f"{number} for '{feature}'"
                 raise InvalidInput(argument=name, expected=f"be {self.expected}", got=got)
-        return numbers
+        return {f: texts[f] if f in texts else numbers[f] for f in known}
 
-    def entries(self, value: dict[str, float]) -> Iterable[Entry]:
+    def entries(self, value: dict[str, Any]) -> Iterable[Entry]:
         return value.items()
 
-    def join(self, entries: Sequence[Entry]) -> dict[str, float]:
-        numbers: dict[str, float] = {}
-        for feature, number in entries:
-            known = numbers.get(feature)
-            numbers[feature] = number if known is None else self.stricter(known, number)
-        return numbers
+    def join(self, entries: Sequence[Entry]) -> dict[str, Any]:
+        joined: dict[str, Any] = {}
+        for feature, entry in entries:
+            known: Any = joined.get(feature, entry)
+            levels = _is_level(known) or _is_level(entry)
+            joined[feature] = entry if levels else self.stricter(known, entry)
+        return joined
 
     def features(self, entry: Entry) -> tuple[str, ...]:
         return entry[:1]
 
-    def number(self, entry: Entry) -> float:
-        return float(entry[1])
+    def number(self, entry: Entry) -> float | None:
+        return None if _is_level(entry[1]) else float(entry[1])
 
     def words(self, name: str, entry: Entry) -> str:
-        return f"'{name}' of '{entry[0]}' ({exact(entry[1])})"
+        return f"'{name}' of '{entry[0]}' ({_exact(entry[1])})"
 
     def listed(self, entry: Entry) -> str:
-        return f"{entry[0]} {exact(entry[1])}"
+        return f"{entry[0]} {_exact(entry[1])}"
 
     def read_text(self, name: str, text: str) -> Entry:
         feature, _, number = text.rpartition("=")  # the last one: a name may contain others
@@ -171,11 +177,21 @@ class Numbers(Argument):
             if feature:
                 return feature, float(number)
         except ValueError:
-            pass
+            if self.levels and number:
+                return feature, number
         raise InvalidInput(argument=name, expected="be like age=30", got=f"'{text}'")
 
     def write_text(self, entry: Entry) -> str:
-        return f"{entry[0]}={exact(entry[1])}"
+        return f"{entry[0]}={_exact(entry[1])}"
+
+
+def _is_level(value: object) -> bool:
+    """Whether a bound is a level; 'inf' is what JSON has for an infinite number."""
+    return isinstance(value, str) and value not in NOT_FINITE
+
+
+def _exact(value: float | str) -> str:
+    return value if isinstance(value, str) else exact(value)
 
 
 @dataclass(frozen=True)

@@ -19,51 +19,56 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Lower(Rule):
-    """A feature does not fall below a number."""
+    """A feature does not fall below a number, or below a level if it is ordered."""
 
     name = "lower"
     option = "--lower"
-    help = "Lowest value of a feature, such as age=18."
-    argument = Numbers("numbers", lambda number: number < np.inf, max)
-    kinds = ("number", "whole")
+    help = "Lowest value of a feature, such as age=18, or lowest level of an ordered one."
+    argument = Numbers("numbers", lambda number: number < np.inf, max, levels=True)
+    kinds = ("number", "whole", "ordered")
 
     feature: str
-    number: float
+    number: float | str
 
     @classmethod
     def check_together(cls, given: Mapping[str, Any]) -> None:
         upper = given["upper"]
         for feature, number in given["lower"].items():
-            if number > upper.get(feature, np.inf):
+            other = upper.get(feature, number)
+            if not isinstance(number, str) and not isinstance(other, str) and number > other:
                 got = f"{number} > {upper[feature]} for '{feature}'"
                 raise InvalidInput(argument="lower", expected="not exceed 'upper'", got=got)
 
     def compile(self, draft: Draft) -> None:
-        value = _in_model_space(self, draft, side=1)
-        draft.bound_below(draft.position[self.feature], model=value, user=self.number)
+        number = _number_of_bound(self, draft, side=1)
+        if number is not None:
+            value = _in_model_space(self, number, draft, side=1)
+            draft.bound_below(draft.position[self.feature], model=value, user=number)
 
-    def relaxation(self, start: Row) -> Relaxation:
+    def relaxation(self, start: Row) -> Relaxation | None:
         return _by_moving(self, lambda end: end[self.feature])
 
 
 @dataclass(frozen=True)
 class Upper(Rule):
-    """A feature does not rise above a number."""
+    """A feature does not rise above a number, or above a level if it is ordered."""
 
     name = "upper"
     option = "--upper"
-    help = "Highest value of a feature, such as debt=20000."
-    argument = Numbers("numbers", lambda number: number > -np.inf, min)
-    kinds = ("number", "whole")
+    help = "Highest value of a feature, such as debt=20000, or highest level of an ordered one."
+    argument = Numbers("numbers", lambda number: number > -np.inf, min, levels=True)
+    kinds = ("number", "whole", "ordered")
 
     feature: str
-    number: float
+    number: float | str
 
     def compile(self, draft: Draft) -> None:
-        value = _in_model_space(self, draft, side=-1)
-        draft.bound_above(draft.position[self.feature], model=value, user=self.number)
+        number = _number_of_bound(self, draft, side=-1)
+        if number is not None:
+            value = _in_model_space(self, number, draft, side=-1)
+            draft.bound_above(draft.position[self.feature], model=value, user=number)
 
-    def relaxation(self, start: Row) -> Relaxation:
+    def relaxation(self, start: Row) -> Relaxation | None:
         return _by_moving(self, lambda end: end[self.feature])
 
 
@@ -85,7 +90,7 @@ class MaxRise(Rule):
         model = draft.x[j] + self.number / draft.scale[j]
         draft.bound_above(j, model=model, user=draft.row[j] + self.number)
 
-    def relaxation(self, start: Row) -> Relaxation:
+    def relaxation(self, start: Row) -> Relaxation | None:
         return _by_moving(self, lambda end: end[self.feature] - start[self.feature])
 
 
@@ -107,15 +112,48 @@ class MaxFall(Rule):
         model = draft.x[j] - self.number / draft.scale[j]
         draft.bound_below(j, model=model, user=draft.row[j] - self.number)
 
-    def relaxation(self, start: Row) -> Relaxation:
+    def relaxation(self, start: Row) -> Relaxation | None:
         return _by_moving(self, lambda end: -(end[self.feature] - start[self.feature]))
 
 
-def _in_model_space(rule: Lower | Upper, draft: Draft, *, side: int) -> float:
+def _number_of_bound(rule: Lower | Upper, draft: Draft, *, side: int) -> float | None:
+    """Return the number of a bound; None for an ordered feature, whose levels are bounded here.
+
+    Raises:
+        InvalidInput: there is no such level, the start is beyond it, or a number is needed.
+    """
+    j = draft.position[rule.feature]
+    feature = None if draft.encoding is None else draft.encoding.features[j]
+    if feature is not None and draft.codes is not None and feature.coded:
+        draft.codes.bound(j, rule.number, side=side, argument=rule.name)
+        if not draft.codes.holds(j, draft.x[j]):
+            raise _start_beyond(rule, feature.words[int(draft.x[j])])
+        return None
+    if isinstance(rule.number, str):
+        raise InvalidInput(
+            argument=rule.name,
+            expected="map features to numbers; only ordered ones have levels",
+            got=f"'{rule.number}' for '{rule.feature}'",
+        )
+    return rule.number
+
+
+def _start_beyond(rule: Lower | Upper, here: str) -> InvalidInput:
+    bound = rule.number if isinstance(rule.number, str) else f"{rule.number:g}"
+    return InvalidInput(
+        argument=rule.name,
+        expected="allow the start",
+        got=f"{rule.name}={bound} for '{rule.feature}', which is {here} now",
+        remedy="move the bound or leave it out",
+    )
+
+
+def _in_model_space(rule: Lower | Upper, number: float, draft: Draft, *, side: int) -> float:
     """Return a bound in model space.
 
     Args:
-        rule: a bound in user units.
+        rule: a bound.
+        number: of the bound, in user units.
         draft: knows the start and the scaling.
         side: 1 for a lower bound, -1 for an upper one.
 
@@ -123,20 +161,17 @@ def _in_model_space(rule: Lower | Upper, draft: Draft, *, side: int) -> float:
         InvalidInput: the start is beyond the bound.
     """
     j = draft.position[rule.feature]
-    value = float((rule.number - draft.mean[j]) / draft.scale[j])
+    value = float((number - draft.mean[j]) / draft.scale[j])
     if side * (draft.x[j] - value) < -ROUNDING * max(1.0, abs(value)):
         here = draft.x[j] * draft.scale[j] + draft.mean[j]
-        raise InvalidInput(
-            argument=rule.name,
-            expected="allow the start",
-            got=f"{rule.name}={rule.number:g} for '{rule.feature}', which is {here:g} now",
-            remedy="move the bound or leave it out",
-        )
+        raise _start_beyond(rule, f"{here:g}")
     return value
 
 
 def _by_moving(
     rule: Lower | Upper | MaxRise | MaxFall, needed: Callable[[Row], float]
-) -> Relaxation:
+) -> Relaxation | None:
     """Return how a rule is relaxed by moving its number to what the end of a path needs."""
+    if isinstance(rule.number, str):
+        return None
     return Relaxation(rule.number, needed, lambda number: (replace(rule, number=number),))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
+from daace._typing import BoolArray, FloatArray, IntArray
 from daace._wording import quote
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
@@ -34,6 +34,7 @@ class CodeDraft:
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
         self._named: set[int] = set()
+        self._outside: dict[int, BoolArray] = {}
         self._may = {
             column: np.ones((size, size), dtype=bool)
             for column, size in encoding.code_sizes.items()
@@ -72,6 +73,25 @@ class CodeDraft:
         for before, after in pairs:
             codes = code_of(feature, before, argument), code_of(feature, after, argument)
             self._may[self.column(j)][codes] = False
+
+    def bound(self, j: int, level: float | str, *, side: int, argument: str) -> None:
+        """Keep ordered feature j at a level or above it (side 1), or below it (side -1).
+
+        Raises:
+            InvalidInput: there is no such level, or the start is beyond it.
+        """
+        feature = self.encoding.features[j]
+        codes = np.arange(len(feature.levels))
+        if isinstance(level, str) or isinstance(feature.levels[0], str):
+            beyond = side * (codes - code_of(feature, level, argument)) < 0
+        else:
+            beyond = side * (np.array(feature.levels, dtype=np.float64) - level) < 0
+        outside = self._outside.setdefault(j, np.zeros(feature.codes, dtype=bool))
+        outside[: len(codes)] |= beyond
+
+    def holds(self, j: int, code: float) -> bool:
+        """Whether the bounds of ordered feature j allow a code."""
+        return j not in self._outside or not self._outside[j][int(code)]
 
     def forbid_gaps(self) -> None:
         """Let no feature become missing, unless `allow` named that."""
@@ -122,12 +142,15 @@ class CodeDraft:
             gap = 1.0 / scale[j] if features[j].kind == "whole" else BESIDE
             known = [atom for atom in features[j].atoms if atom == atom]
             spots = (np.array(known) - mean[j]) / scale[j]
-            atoms.append(AtomRule(j, column, model, spots, lower[j], upper[j], gap))
+            missing = features[j].gap_code
+            atoms.append(AtomRule(j, column, model, spots, lower[j], upper[j], gap, missing))
             outside = (model < lower[j]) | (model > upper[j])
             self._may[column][:, np.nan_to_num(outside).astype(bool)] = False
         for j, feature in enumerate(features):
             if feature.kind == "ordered" and direction[j] and feature.gap_code is not None:
                 self._may[j][feature.gap_code] = self._may[j][:, feature.gap_code] = False
+        for j, outside in self._outside.items():
+            self._may[j][:, outside] = False
         for may in self._may.values():
             np.fill_diagonal(may, True)
         owners = {column: j for j, column in self.encoding.atom_columns.items()}

@@ -149,15 +149,22 @@ class Draft:
     def _atoms(self) -> Mapping[int, int]:
         return {} if self.codes is None else self.codes.encoding.atom_columns
 
-    def finish(self) -> CompiledRules:
-        """Return what has been written."""
+    def finish(self, *, relaxed: bool = False) -> CompiledRules:
+        """Return what has been written.
+
+        Args:
+            relaxed: without whole numbers, and with any number of changes.
+        """
         if self.codes is not None:
             for j, column in self.codes.encoding.atom_columns.items():
                 if self._lower[j] == self._upper[j]:
                     self._lower[column] = self._upper[column] = self.x[column]
         grid = Grid.of(np.flatnonzero(self.whole), self.mean, self.scale)
         lower, upper = grid.narrow(self._lower, self._upper)
+        lower, upper = np.minimum(lower, self.x), np.maximum(upper, self.x)  # but for rounding
         steps = np.where(self.whole, np.floor(self.steps), self.steps)
+        if relaxed:
+            grid, self.most = Grid.none(), None
         feasible = FeasibleSet(
             lower,
             upper,

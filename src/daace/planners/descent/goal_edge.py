@@ -7,10 +7,13 @@ repairs the vertices before an end that has moved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
+from daace._typing import BoolArray, FloatArray, IntArray
 from daace.landscape.feasible import project_paths
+from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
 from daace.planners.descent.objective import MARGIN
 from daace.planners.descent.quasi_newton import Metric
@@ -45,16 +48,15 @@ def restore_end(
     if feasible.codes is not None:
         lower, upper = feasible.codes.hold(path[-1], lower, upper)
     path = path.copy()
-    edges = np.zeros(2, dtype=bool)  # an edge stays active once missed: the two can be close
+    edges: BoolArray | None = None
     for _ in range(NEWTON_STEPS):
-        slack = region.slack(path[-1:])
-        short = 2 * MARGIN - slack[0]
+        slack, gradients = _slack_and_gradients(region, path[-1:])
+        short = 2 * MARGIN - slack
         if not (short > MARGIN).any():
             break
-        edges |= short > MARGIN
-        # The gradient of a classifier is expensive: compute it only if its edge is missed.
-        known_odds = None if edges[1] else (slack[:, 1], np.zeros_like(path[-1:]))
-        uphill = region.slack_and_pullback(path[-1:], known_odds)[1]()[0, edges]
+        # An edge stays active once missed: they can be close.
+        edges = (short > MARGIN) if edges is None else edges | (short > MARGIN)
+        uphill = gradients(edges)
         end, wish, low, high = (
             row[None, None] for row in (path[-1], uphill.sum(axis=0), lower, upper)
         )
@@ -67,6 +69,24 @@ def restore_end(
         moved = end + needed @ moves
         path[-1] = project_paths(moved, low, high, none, feasible.slabs)[0, 0]
     return keep_directions(path, feasible.direction)
+
+
+def _slack_and_gradients(
+    region: GoalRegion, X: FloatArray
+) -> tuple[FloatArray, Callable[[BoolArray], FloatArray]]:
+    """Return the slacks of one point, and what gives the gradients of some of them."""
+    if region.smooth_posterior is None:
+        slack, pullback = region.slack_and_pullback(X)
+        return slack[0], lambda edges: pullback()[0, edges]
+    slack = region.slack(X)
+
+    def gradients(edges: BoolArray) -> FloatArray:
+        # The gradient of a classifier is expensive: compute it only if its edge is missed.
+        odds = None if edges[1] else (slack[:, 1], np.zeros_like(X))
+        found: FloatArray = region.slack_and_pullback(X, odds)[1]()[0, edges]
+        return found
+
+    return slack[0], gradients
 
 
 def settle_end(problem: Problem, path: FloatArray, inside: FloatArray) -> FloatArray | None:

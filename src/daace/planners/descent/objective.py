@@ -146,8 +146,9 @@ class PathValues:
     Attributes:
         cost: of each path, with its pull, shape `(paths,)`.
         gradient: of the cost, with respect to the free waypoints, shape `(paths, waypoints, n)`.
-        slack: of the two thresholds of the goal at the end, less `MARGIN`, shape `(paths, 2)`.
-        slopes: gradients of the slacks, shape `(paths, 2, n)`.
+        slack: of the goal at the end, less `MARGIN`: of log p, then of each judge, shape
+            `(paths, slacks)`.
+        slopes: gradients of the slacks, shape `(paths, slacks, n)`.
         costs: of the segments, shape `(paths, segments)`, each with the switches before it.
         lengths: of the segments, of the same shape.
         switched: share of `costs` that switches have, of the same shape.
@@ -178,7 +179,7 @@ class PathValues:
 
     @property
     def violation(self) -> FloatArray:
-        """Sum of the shortfalls of the two thresholds, in nats."""
+        """Sum of the shortfalls of log p and of each judge, in nats."""
         total: FloatArray = np.maximum(-self.slack, 0.0).sum(axis=1)
         return total
 

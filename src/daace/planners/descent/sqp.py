@@ -4,7 +4,7 @@ For every path the variables are its waypoints after the start. One iteration so
 
     min_d  g'd + d'B d / 2   subject to   c + A d >= 0,
 
-with g the gradient of the cost, c and A the two slacks of the goal at the end and their gradients,
+with g the gradient of the cost, c and A the slacks of the goal at the end and their gradients,
 and B^-1 a limited-memory BFGS approximation on top of a preconditioner from the terrain's shape
 (Nocedal and Wright 2006, "Numerical Optimization", chapters 7 and 18,
 doi:10.1007/978-0-387-40065-5). Bounds are kept by masking and projection; a backtracking line
@@ -111,7 +111,7 @@ class SqpState:
         values: cost, slacks and gradients there.
         history: the last steps.
         chain: preconditioners, by `chain_preconditioner`.
-        multipliers: of the two goal constraints.
+        multipliers: of the goal constraints.
         rho: weight of the violation in the merit function.
         step: the current step.
         slope: of the merit function along the step.
@@ -151,7 +151,7 @@ class SqpState:
             values=values,
             history=StepHistory.empty(Z.shape),
             chain=np.empty((paths, n, waypoints, waypoints)),
-            multipliers=np.zeros((paths, 2)),
+            multipliers=np.zeros_like(values.slack),
             rho=rho,
             step=np.zeros_like(Z),
             slope=slope,

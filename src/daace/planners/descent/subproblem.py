@@ -1,7 +1,10 @@
 """The quadratic subproblem of one SQP iteration, solved for all paths of a batch at once.
 
-For each path, min_d g'd + d'B d / 2 subject to c + A d >= 0 with two constraints. Its dual has two
-variables and is solved by enumeration of the active sets.
+For each path, min_d g'd + d'B d / 2 subject to c + A d >= 0: one constraint for log p, one for each
+judge. With one judge the dual has two variables and is solved by enumeration of the active sets;
+with more, by exchanging whole sets of variables (Judice and Pires 1994, "A block principal pivoting
+algorithm for large-scale strictly monotone linear complementarity problems",
+doi:10.1016/0305-0548(94)90106-6).
 """
 
 from __future__ import annotations
@@ -17,11 +20,18 @@ from daace.planners.descent.tangent import Tangent
 #: Rounding, relative to the terms of a sum.
 TINY = 1e-9
 
+#: Added to the diagonal of the dual of several judges, relative to it.
+RIDGE = 1e-8
+
+#: Exchanges of many variables without progress before one is exchanged at a time, and largest
+#: number of exchanges.
+EXCHANGES, PIVOTS = 3, 100
+
 
 def solve_subproblem(
     values: PathValues, tangent: Tangent, history: StepHistory, chain: FloatArray, metric: Metric
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the step of each path, and the multipliers of its two goal constraints.
+    """Return the step of each path, and the multipliers of its goal constraints.
 
     Args:
         values: cost, slacks and gradients of the paths.
@@ -30,7 +40,7 @@ def solve_subproblem(
         chain: preconditioners, by `chain_preconditioner`.
         metric: shape of the terrain.
     """
-    right = np.zeros((3, *values.gradient.shape))
+    right = np.zeros((1 + values.slack.shape[1], *values.gradient.shape))
     right[0] = values.gradient
     right[1:, :, -1] = values.slopes.transpose(1, 0, 2)
     right = tangent(right)
@@ -40,7 +50,8 @@ def solve_subproblem(
     size = np.einsum("bcn,bcn->bc", values.slopes, values.slopes)
     held = np.einsum("cbmn,cbmn->bc", right[1:], right[1:]) <= 1e-12 * size
     promise[held] = np.maximum(promise[held], 0.0)  # the end cannot move in this direction now
-    multipliers = solve_dual(gram, promise)
+    solve = solve_dual if values.slack.shape[1] == 2 else solve_large_dual
+    multipliers = solve(gram, promise)
     step = np.einsum("bc,cbmn->bmn", multipliers, solved[1:]) - solved[0]
     return step, multipliers
 
@@ -69,6 +80,48 @@ def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
     return np.ascontiguousarray(multipliers.T)
 
 
+def solve_large_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
+    """Return what `solve_dual` does, for any number of constraints.
+
+    Where judges contradict each other, no step satisfies all: a small ridge keeps the multipliers
+    finite, and the step is a compromise.
+
+    Args:
+        gram: A B^-1 A', positive semidefinite, shape `(batch, slacks, slacks)`.
+        promise: slack after the unconstrained step, shape `(batch, slacks)`.
+    """
+    count = promise.shape[1]
+    size = np.sqrt(np.einsum("bcc->bc", gram) + 1e-150)  # every constraint in its own unit
+    A = gram / (size[:, :, None] * size[:, None, :])
+    A[:, np.arange(count), np.arange(count)] += RIDGE
+    q = promise / size
+    active = q < 0
+    fewest, patience = np.full(len(q), count + 1), np.full(len(q), EXCHANGES)
+    x, unsolved = np.zeros_like(q), np.arange(len(q))
+    for _ in range(PIVOTS):
+        chosen = active[unsolved]
+        within = chosen[:, :, None] & chosen[:, None, :]
+        system = np.where(within, A[unsolved], np.eye(count))
+        x[unsolved] = np.linalg.solve(system, np.where(chosen, -q[unsolved], 0.0)[..., None])[
+            ..., 0
+        ]
+        y = np.einsum("bcd,bd->bc", A[unsolved], x[unsolved]) + q[unsolved]
+        wrong = np.where(chosen, x[unsolved] < 0, y < -TINY * (1 + np.abs(q[unsolved])))
+        number = wrong.sum(axis=1)
+        fewer = number < fewest[unsolved]
+        patience[unsolved] = np.where(fewer, EXCHANGES, patience[unsolved] - 1)
+        fewest[unsolved] = np.minimum(fewest[unsolved], number)
+        last = count - 1 - wrong[:, ::-1].argmax(axis=1)  # when all at once would go in circles
+        alone = (patience[unsolved] <= 0)[:, None]
+        wrong &= ~alone | (np.arange(count) == last[:, None])
+        active[unsolved] ^= wrong
+        unsolved = unsolved[number > 0]
+        if len(unsolved) == 0:
+            break
+    multipliers: FloatArray = np.maximum(x, 0.0) / size
+    return multipliers
+
+
 def chain_preconditioner(
     objective: Objective,
     values: PathValues,
@@ -85,7 +138,7 @@ def chain_preconditioner(
     Args:
         objective: of the whole batch.
         values: costs and lengths of some of its paths.
-        multipliers: of the two goal constraints, shape `(paths, 2)`.
+        multipliers: of the goal constraints, shape `(paths, slacks)`.
         rows: number of each path in the batch.
         metric: shape of the terrain.
     """

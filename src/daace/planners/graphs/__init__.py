@@ -1,12 +1,13 @@
 """Graphs: points joined by weighted edges, and shortest paths over them.
 
 `edges` defines which points are joined and weights an edge by the cost of its segment; `graph`
-builds an immutable `Graph` and answers queries by Dijkstra's algorithm. `goal_routes` reads routes
+builds an immutable `Graph` and answers queries by Dijkstra's algorithm; `edge_switches` prices
+changes of codes on its edges. `goal_routes` reads routes
 to the goal of a problem from the answer, and `roadmap_graph` builds and caches the graph on draws
 of a density. `Face` and `Roadmap` plan on these graphs, and `seeding` takes its routes from them.
 """
 
-from daace.planners.graphs.edges import EdgeKind, EdgeRule, log_prob_along
+from daace.planners.graphs.edges import EdgeKind, EdgeRule, distances, log_prob_along
 from daace.planners.graphs.goal_routes import (
     GoalRoutes,
     choose_cheap_and_diverse,
@@ -21,6 +22,7 @@ __all__ = [
     "GoalRoutes",
     "Graph",
     "choose_cheap_and_diverse",
+    "distances",
     "find_goal_routes",
     "log_prob_along",
     "restrict_graph",

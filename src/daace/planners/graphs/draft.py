@@ -10,6 +10,7 @@ import numpy as np
 from daace._typing import BoolArray, FloatArray
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
+from daace.landscape.switches import Switches
 from daace.planners.base import Clock, one_thread
 from daace.planners.graphs.edges import EdgeRule, Indices, evaluate_edges, join
 
@@ -22,7 +23,7 @@ class GraphDraft:
         points: shape `(points, n)`.
         log_joint: log p(x, y) of the points, shape `(points, classes)`.
         rule: which points are joined, and the weight of an edge.
-        begin: index of the first point of each edge.
+        begin: index of the first point of each edge; with codes each edge comes in both directions.
         end: index of the second point of each edge.
         radii: distance from each point to its k-th neighbour; infinite without k.
         log_prob: log p at the quadrature points of each edge, shape `(edges, nodes)`; None if it is
@@ -66,7 +67,7 @@ class GraphDraft:
             )
         with one_thread():
             log_joint = density.log_joint(nodes)
-        begin, end, radii = join(nodes, rule)
+        begin, end, radii = join(nodes, rule, Switches.of(density))
         log_prob = None
         if cache and rule.quadrature is not None:
             log_prob = np.empty((len(begin), len(rule.quadrature)))

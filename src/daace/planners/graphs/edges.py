@@ -8,6 +8,10 @@ price f, an edge weighs
 - `epsilon`: `f(-log(epsilon^n / d)) d`, and d if epsilon is infinite;
 - `knn`: `f(-log(r / d)) d` with `r = k / (N * volume of the unit n-ball)`.
 
+Where codes change from a to b, the switch at a is added: its price in the first two, its length to
+d in the others. The density is that with the codes of b, so the edge from b to a weighs something
+else. Neighbours are chosen by the distance of the numbers plus the length of the switch.
+
 The last three are the KDE, epsilon and k-NN graphs of FACE (Poyiadzi et al. 2020, arXiv:1909.09369)
 with the landscape's price in place of their function. In the first two, u is the landscape's
 roughness on its own scale (-log p on 'nll'). The last two know no density: they use a number of
@@ -33,6 +37,7 @@ from daace._workers import Workers
 from daace.density.base import ConditionalDensity
 from daace.landscape.cost import Landscape
 from daace.landscape.path import Quadrature, gauss_rule, midpoint_rule
+from daace.landscape.switches import Switches
 from daace.planners.base import one_thread
 
 Indices: TypeAlias = npt.NDArray[np.int32]
@@ -130,16 +135,39 @@ class EdgeRule:
             unit: u is divided by it, so that no power overflows.
             relief: nats added to log p, up to the level of dense regions.
         """
-        if relief:
-            level = np.maximum(log_prob, landscape.level)
-            log_prob = np.minimum(log_prob + relief, level)
+        log_prob = raised(landscape, log_prob, relief)
         weights = np.ones(1) if self.quadrature is None else self.quadrature.weights
         mean: FloatArray = landscape.price(landscape.roughness(log_prob) / unit) @ weights
         return mean
 
 
-def join(points: FloatArray, rule: EdgeRule) -> tuple[Indices, Indices, FloatArray]:
+def raised(landscape: Landscape, log_prob: FloatArray, relief: float) -> FloatArray:
+    """Return log p with some nats added, up to the level of dense regions."""
+    if not relief:
+        return log_prob
+    lifted: FloatArray = np.minimum(log_prob + relief, np.maximum(log_prob, landscape.level))
+    return lifted
+
+
+def distances(begins: FloatArray, ends: FloatArray, switches: Switches | None) -> FloatArray:
+    """Return the distance of the numbers plus the length of the switch, shape `(begins, ends)`."""
+    if switches is None:
+        plain: FloatArray = cdist(begins, ends)
+        return plain
+    square = np.zeros((len(begins), len(ends)))
+    for column, lengths in zip(switches.columns, switches.lengths, strict=True):
+        before, after = begins[:, column].astype(np.intp), ends[:, column].astype(np.intp)
+        square += lengths[before[:, None], after] ** 2
+    total: FloatArray = cdist(begins * switches.travel, ends * switches.travel) + np.sqrt(square)
+    return total
+
+
+def join(
+    points: FloatArray, rule: EdgeRule, switches: Switches | None = None
+) -> tuple[Indices, Indices, FloatArray]:
     """Return both ends of every edge, the smaller index first, and the radius of each point.
+
+    With codes each edge comes twice, once in each direction, in the order of the first points.
 
     The radius is the distance to the k-th nearest other point; infinite without k. Distances are
     computed by blocks of rows, so memory grows with the edges, not with the square of the points.
@@ -147,6 +175,7 @@ def join(points: FloatArray, rule: EdgeRule) -> tuple[Indices, Indices, FloatArr
     Args:
         points: shape `(points, n)`.
         rule: which points are joined.
+        switches: lengths of the switches between codes; None without codes.
     """
     count = len(points)
     radii = np.full(count, np.inf)
@@ -154,7 +183,7 @@ def join(points: FloatArray, rule: EdgeRule) -> tuple[Indices, Indices, FloatArr
     step = max(1, DISTANCES // count)
     for first in range(0, count, step):
         rows = np.arange(first, min(first + step, count))
-        distance = cdist(points[rows], points)
+        distance = distances(points[rows], points, switches)
         distance[np.arange(len(rows)), rows] = np.inf  # no point is its own neighbour
         k = rule.neighbours(count)
         if k is None:
@@ -165,11 +194,18 @@ def join(points: FloatArray, rule: EdgeRule) -> tuple[Indices, Indices, FloatArr
         keys.append(np.minimum(rows[begin], end) * count + np.maximum(rows[begin], end))
     pairs = np.sort(np.concatenate(keys))
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # two points may have chosen each other
+    if switches is not None:
+        pairs = np.sort(np.concatenate([pairs, pairs % count * count + pairs // count]))
     return (pairs // count).astype(np.int32), (pairs % count).astype(np.int32), radii
 
 
 def join_start(
-    start: FloatArray, points: FloatArray, radii: FloatArray, rule: EdgeRule, allowed: BoolArray
+    start: FloatArray,
+    points: FloatArray,
+    radii: FloatArray,
+    rule: EdgeRule,
+    allowed: BoolArray,
+    switches: Switches | None = None,
 ) -> Indices:
     """Return the allowed points that a start is joined to, as if it were a point of the graph.
 
@@ -181,8 +217,9 @@ def join_start(
         radii: of each point, by `join`.
         rule: which points are joined.
         allowed: whether each point may be a waypoint.
+        switches: lengths of the switches between codes; None without codes.
     """
-    distance = cdist(start[None], points)
+    distance = distances(start[None], points, switches)
     distance[distance == 0] = np.inf
     near = distance < rule.epsilon
     k = rule.neighbours(len(points) + 1)
@@ -213,8 +250,9 @@ def log_prob_along(
 ) -> FloatArray:
     """Return log p at the rule's points between pairs of points, shape `(pairs, nodes)`.
 
-    If each class is one Gaussian, log p(x, y) along a line is a parabola. It is determined by both
-    ends, where log p(x, y) is known, and the midpoint, so one evaluation replaces many.
+    Codes are those of the ends. Without codes and if each class is one Gaussian, log p(x, y) along
+    a line is a parabola. It is determined by both ends, where log p(x, y) is known, and the
+    midpoint, so one evaluation replaces many.
 
     Args:
         density: the density.
@@ -224,7 +262,11 @@ def log_prob_along(
         rule: quadrature on [0, 1].
     """
     t = rule.nodes
-    if density.gaussian_ and len(rule) > 1:
+    codes = list(density.encoding_.code_sizes)
+    if codes:
+        begins = begins.copy()
+        begins[:, codes] = ends[:, codes]
+    elif density.gaussian_ and len(rule) > 1:
         middle = density.log_joint(0.5 * (begins + ends))
         known = np.stack([joints[0].T, middle.T, joints[1].T], axis=2)
         parabolas = np.stack([(1 - t) * (1 - 2 * t), 4 * t * (1 - t), t * (2 * t - 1)])

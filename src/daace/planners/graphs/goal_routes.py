@@ -49,9 +49,8 @@ def find_goal_routes(
         relief: nats added to log p along the edges, up to the level of dense regions.
         n_jobs: processes, if the graph has no cache.
     """
-    shortest = graph.shortest(
-        problem.x, problem.landscape, problem.feasible, relief=relief, n_jobs=n_jobs
-    )
+    feasible = problem.feasible
+    shortest = graph.shortest(problem.x, problem.landscape, feasible, relief=relief, n_jobs=n_jobs)
     slack = problem.region.slack_of(graph.log_joint, graph.points)
     meets: BoolArray = np.all(slack >= 0, axis=1)
     reached = np.isfinite(shortest.distance)
@@ -64,7 +63,9 @@ def find_goal_routes(
         # Checked alone: in a batch it may round to the other side.
         if len(paths) < count and problem.met_by(graph.points[end]):
             route = graph.points[shortest.route(int(end))]
-            paths.append(np.concatenate([problem.x[None], route]))
+            path = np.concatenate([problem.x[None], route])
+            if feasible.codes is None or feasible.contains(feasible.divide(path)):
+                paths.append(path)
     return GoalRoutes(
         paths,
         best_slacks(slack[reached]),

@@ -18,6 +18,7 @@ from daace.landscape.feasible import FeasibleSet
 from daace.landscape.path import segment_lengths
 from daace.planners.base import Clock, one_thread
 from daace.planners.graphs.draft import GraphDraft
+from daace.planners.graphs.edge_switches import EdgeSwitches
 from daace.planners.graphs.edges import (
     EdgeRule,
     Indices,
@@ -59,7 +60,10 @@ class ShortestPaths:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A symmetric graph on points; every edge is stored once, and queries do not change it.
+    """A graph on points; queries do not change it.
+
+    It is symmetric and every edge is stored once, unless points have codes: the way back from a
+    switch costs something else, and both directions are stored.
 
     Log p along the edges is kept, so that another penalty or scale needs no evaluation of the
     density; without it (`cache=False`) the density is evaluated again.
@@ -68,11 +72,13 @@ class Graph:
         points: shape `(points, n)`.
         log_joint: log p(x, y) of the points, shape `(points, classes)`.
         rule: which points are joined, and the weight of an edge.
-        indptr: row pointers of the upper half of the adjacency matrix, in CSR format.
+        indptr: row pointers of the adjacency matrix in CSR format; of its upper half if the graph
+            is symmetric.
         indices: its column indices: the second point of each edge.
         radii: distance from each point to its k-th neighbour; infinite without k.
         log_prob: log p at the quadrature points of each edge, shape `(edges, nodes)`, or None.
         seconds: building time.
+        switches: the switches on the edges; None without codes.
 
     Example:
         >>> from daace import GaussianMixture
@@ -90,6 +96,7 @@ class Graph:
     radii: FloatArray
     log_prob: FloatArray | None
     seconds: float
+    switches: EdgeSwitches | None = None
 
     def __post_init__(self) -> None:
         for value in self.__dict__.values():
@@ -123,16 +130,17 @@ class Graph:
         """
         draft = GraphDraft.of(points, density, EdgeRule() if rule is None else rule, cache=cache)
         draft.complete(density, n_jobs=n_jobs, clock=clock)
-        return cls.of(draft)
+        return cls.of(draft, density)
 
     @classmethod
-    def of(cls, draft: GraphDraft) -> Graph:
+    def of(cls, draft: GraphDraft, density: ConditionalDensity) -> Graph:
         """Return the graph of a complete draft, which must not be used any more."""
         count = len(draft.points)
         indptr = np.searchsorted(draft.begin, np.arange(count + 1)).astype(np.int32)
         return cls(
             draft.points, draft.log_joint, draft.rule, indptr, draft.end, draft.radii,
             draft.log_prob, draft.seconds,
+            EdgeSwitches.of(draft.points, (draft.begin, draft.end), density),
         )  # fmt: skip
 
     @property
@@ -174,21 +182,35 @@ class Graph:
             relief: nats added to log p, up to the level of dense regions.
             n_jobs: processes, if log p is not cached.
         """
-        key = (landscape.penalty, landscape.scale, unit, relief)
+        walks, switching = self._parts(landscape, unit, relief, n_jobs)
+        return walks if switching is None else walks + switching
+
+    def _parts(
+        self, landscape: Landscape, unit: float, relief: float, n_jobs: int
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return what walking along each edge costs, and its switch; None without codes."""
+        key = (landscape.penalty, landscape.scale, landscape.level, landscape.spread, unit, relief)
         kept = _weights.get(self)
         if kept is None or kept[0] != key:
-            weights = self._weigh(landscape, unit, relief, n_jobs)
-            weights.flags.writeable = False
-            kept = _weights[self] = (key, weights)
+            parts = self._weigh(landscape, unit, relief, n_jobs)
+            for part in parts:
+                if part is not None:
+                    part.flags.writeable = False
+            kept = _weights[self] = (key, parts)
         return kept[1]
 
-    def _weigh(self, landscape: Landscape, unit: float, relief: float, n_jobs: int) -> FloatArray:
+    def _weigh(
+        self, landscape: Landscape, unit: float, relief: float, n_jobs: int
+    ) -> tuple[FloatArray, FloatArray | None]:
         begin, end = self.begins(), self.indices
         weights = self._lengths(self.points)
-        quadrature = self.rule.quadrature
+        quadrature, switches = self.rule.quadrature, self.switches
         if quadrature is None:
-            u = self.rule.pseudo_roughness(weights, *self.points.shape)
-            return weights * landscape.price(u / unit)
+            switched = None if switches is None else switches.lengths
+            distance = weights if switched is None else weights + switched
+            u = self.rule.pseudo_roughness(distance, *self.points.shape)
+            prices = landscape.price(u / unit)
+            return weights * prices, None if switched is None else switched * prices
         parts: Iterable[tuple[slice, FloatArray]]
         if self.log_prob is None:
             edges, density = (begin, end), landscape.density
@@ -199,10 +221,14 @@ class Graph:
             parts = ((part, self.log_prob[part]) for part in blocks(self.edges))
         for part, log_prob in parts:
             weights[part] *= self.rule.prices(landscape, log_prob, unit, relief)
-        return weights
+        if switches is None:
+            return weights, None
+        return weights, switches.costs(landscape, unit=unit, relief=relief)
 
     def _lengths(self, points: FloatArray) -> FloatArray:
         """Return the lengths of the edges as if its points were at other places."""
+        if self.switches is not None:
+            points = points * self.switches.switches.travel
         begin, end = self.begins(), self.indices
         parts = [segment_lengths(points[end[p]] - points[begin[p]]) for p in blocks(self.edges)]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -221,7 +247,7 @@ class Graph:
         """Return the shortest paths from a start, joined by the same rule, to all points.
 
         Dijkstra's algorithm (1959, doi:10.1007/BF01386390). Points must keep the bounds and links,
-        steps the directions, and lengths include the weights of the features.
+        steps the directions and what codes obey, and lengths include the weights of the features.
 
         Args:
             start: shape `(n,)`.
@@ -232,7 +258,8 @@ class Graph:
             n_jobs: processes, if log p is not cached.
         """
         allowed = feasible.allows(self.points)
-        first = join_start(start, self.points, self.radii, self.rule, allowed)
+        lengths = None if self.switches is None else self.switches.switches
+        first = join_start(start, self.points, self.radii, self.rule, allowed, lengths)
         if len(first) == 0:
             nowhere = np.full(len(self.points), np.inf)
             return ShortestPaths(
@@ -242,11 +269,16 @@ class Graph:
             joint = landscape.density.log_joint(start[None])
             unit = self._unit(landscape, joint, start, first)
             steps = self._first_steps(landscape, start, joint, first, feasible, unit)
-        weights = self.weights(landscape, unit=unit, relief=relief, n_jobs=n_jobs)
+        weights, switching = self._parts(landscape, unit, relief, n_jobs)
         if feasible.weighted:
             plain = self._lengths(self.points)
             weighted = self._lengths(self.points * feasible.weights)
             weights = weights * np.divide(weighted, plain, out=np.ones_like(plain), where=plain > 0)
+        if self.switches is not None and switching is not None and feasible.codes is not None:
+            if feasible.weighted:
+                switching = switching * self.switches.weighted(feasible.weights)
+            passes = feasible.codes.passes(self.switches.before, self.switches.after)
+            weights = np.where(passes, weights + switching, np.inf)
         if not allowed.all():
             weights = np.where(allowed[self.begins()] & allowed[self.indices], weights, np.inf)
         lowest = float(min(weights.min(initial=np.inf), steps.min()))
@@ -263,8 +295,7 @@ class Graph:
     ) -> float:
         """Return the unit of roughness: 1, unless a power of the largest one would overflow."""
         if self.rule.quadrature is None:
-            lengths = segment_lengths(self.points[first] - start)
-            u = self.rule.pseudo_roughness(lengths, *self.points.shape)
+            u = self.rule.pseudo_roughness(self._distances(start, first), *self.points.shape)
         else:
             u = landscape.roughness(log_sum_exp(np.concatenate([self.log_joint, joint])))
         roughest = float(np.abs(u).max())
@@ -281,35 +312,61 @@ class Graph:
     ) -> FloatArray:
         """Return the weights of the edges from the start, by the rule of all others."""
         ends = self.points[first]
-        lengths = segment_lengths((ends - start) * feasible.weights)
+        begins = np.repeat(start[None], len(first), axis=0)
+        pairs = np.stack([begins, ends], axis=1)
+        lengths = segment_lengths((ends - start) * self._travel(feasible.weights))
         quadrature = self.rule.quadrature
         if quadrature is None:
-            u = self.rule.pseudo_roughness(segment_lengths(ends - start), *self.points.shape)
+            lengths = lengths + self._switch_lengths(start, first, feasible.weights)
+            u = self.rule.pseudo_roughness(self._distances(start, first), *self.points.shape)
             return lengths * landscape.price(u / unit)
-        begins = np.repeat(start[None], len(first), axis=0)
         joints = (np.repeat(joint, len(first), axis=0), self.log_joint[first])
         log_prob = log_prob_along(landscape.density, begins, ends, joints, quadrature)
-        return lengths * self.rule.prices(landscape, log_prob, unit)
+        steps = lengths * self.rule.prices(landscape, log_prob, unit)
+        switching = landscape.price_switches(pairs, unit=unit, weights=feasible.weights)
+        return steps if switching is None else steps + switching.costs[:, 0]
+
+    def _travel(self, weights: FloatArray) -> FloatArray:
+        """Return weights in the distance of numbers, in which codes do not count."""
+        return weights if self.switches is None else weights * self.switches.switches.travel
+
+    def _distances(self, start: FloatArray, points: Indices) -> FloatArray:
+        """Return the distances from a start to some points, the lengths of switches included."""
+        walks = segment_lengths((self.points[points] - start) * self._travel(np.ones(len(start))))
+        return walks + self._switch_lengths(start, points, None)
+
+    def _switch_lengths(
+        self, start: FloatArray, points: Indices, weights: FloatArray | None
+    ) -> FloatArray:
+        """Return the lengths of the switches from a start to some points."""
+        if self.switches is None:
+            return np.zeros(len(points))
+        after = self.points[points][:, self.switches.switches.columns]
+        before = np.broadcast_to(start[self.switches.switches.columns], after.shape)
+        return self.switches.switches.length(before, after, weights)
 
     def _matrix(
         self, weights: FloatArray, steps: FloatArray, first: Indices, feasible: FeasibleSet
     ) -> tuple[csr_array, bool]:
         """Return the graph with the start as its last point, and whether its edges are directed."""
         size, held = len(self.points) + 1, np.flatnonzero(feasible.direction)
+        symmetric = self.switches is None
         if len(held) == 0:
             indptr = np.append(self.indptr, self.edges + len(first))
             indices = np.concatenate([self.indices, first])
             data = np.concatenate([weights, steps])
-            return csr_array((data, indices, indptr), shape=(size, size)), False
+            return csr_array((data, indices, indptr), shape=(size, size)), not symmetric
         begin, end, origin = self.begins(), self.indices, np.full(len(first), size - 1)
         ordered = self.points[:, held] * feasible.direction[held]
         rise: FloatArray = ordered[end] - ordered[begin]
         there: BoolArray = np.all(rise >= 0, axis=1)
-        back: BoolArray = np.all(rise <= 0, axis=1)
+        back: BoolArray = np.all(rise <= 0, axis=1) & symmetric
         data = np.concatenate([weights[there], weights[back], steps])
         begins = np.concatenate([begin[there], end[back], origin])
         ends = np.concatenate([end[there], begin[back], first])
         return csr_array((data, (begins, ends)), shape=(size, size)), True
 
 
-_weights: WeakKeyDictionary[Graph, tuple[object, FloatArray]] = WeakKeyDictionary()
+_weights: WeakKeyDictionary[Graph, tuple[object, tuple[FloatArray, FloatArray | None]]] = (
+    WeakKeyDictionary()
+)

@@ -58,7 +58,7 @@ def roadmap_graph(
     draft = GraphDraft.of(_draw(density, samples, seed), density, RULE) if found is None else found
     cached[samples, seed] = draft
     draft.complete(density, clock=clock)
-    graph = cached[samples, seed] = Graph.of(draft)
+    graph = cached[samples, seed] = Graph.of(draft, density)
     return graph
 
 

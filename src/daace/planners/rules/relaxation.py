@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
+from daace._typing import BoolArray, FloatArray
 from daace.landscape.problem import Problem
+from daace.planners.rules.held_paths import columns_of
 
 
 def without_discrete_rules(problem: Problem) -> Problem:
-    """Return the problem without 'integer' and 'max_changed', in the same box."""
-    rules = replace(problem.constraints, integer=(), max_changed=None)
+    """Return the problem without whole numbers and 'max_changed', in the same box."""
     feasible = problem.feasible
-    return narrowed(replace(problem, constraints=rules), feasible.lower, feasible.upper)
+    return replace(problem, relaxed=True, box=(feasible.lower, feasible.upper))
 
 
 def narrowed(problem: Problem, lower: FloatArray, upper: FloatArray) -> Problem:
@@ -22,20 +22,13 @@ def narrowed(problem: Problem, lower: FloatArray, upper: FloatArray) -> Problem:
     return replace(problem, box=(lower, upper))
 
 
-def with_features_held(problem: Problem, moving: IntArray, held: IntArray) -> Problem:
+def with_only(problem: Problem, free: BoolArray) -> Problem:
     """Return the problem in which only some features may change.
 
     Args:
         problem: the problem.
-        moving: features that change now; all others are held at the start.
-        held: those among them to hold as well.
+        free: which features, shape `(features,)`.
     """
-    still = np.ones(len(problem.x), dtype=bool)
-    still[moving] = False
-    still[held] = True
-    for j, column in problem.landscape.density.encoding_.atom_columns.items():
-        still[column] = still[j]
-    feasible = problem.feasible
-    lower = np.where(still, problem.x, feasible.lower)
-    upper = np.where(still, problem.x, feasible.upper)
-    return narrowed(problem, lower, upper)
+    moves, feasible = columns_of(problem, free), problem.feasible
+    lower = np.where(moves, feasible.lower, problem.x)
+    return narrowed(problem, lower, np.where(moves, feasible.upper, problem.x))

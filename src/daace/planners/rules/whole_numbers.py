@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from daace._typing import FloatArray
+from daace._typing import BoolArray, FloatArray, IntArray
 from daace.landscape.feasible import project_paths
 from daace.landscape.path import straight_paths
 from daace.landscape.problem import Problem
@@ -15,11 +15,18 @@ from daace.planners.descent import PathDescent, keep_directions, restore_end, ro
 from daace.planners.rules.relaxation import without_discrete_rules
 from daace.planners.seeding import find_goal_points
 
+#: Whole numbers that are this many standard deviations apart, or more, are rounded first, while the
+#: others still follow: on the edge of the goal hardly anything else can make up for them.
+COARSE = 0.02
+
 #: Integers of the end that are tried rounded both up and down.
 BOTH_WAYS = 5
 
 #: Draws with integers that are tried as ends.
 DRAWS = 8
+
+#: Share of the cost by which a path may turn out cheaper when its end has been moved to the goal.
+ARRIVING = 0.01
 
 #: Rounds in which the integers of the best path change by one.
 ROUNDS = 4
@@ -33,9 +40,14 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
         plan: of the problem without it.
         clock: counts evaluations and limits the time.
     """
-    grid = problem.feasible.grid
-    descent = PathDescent.over(without_discrete_rules(problem), tolerance=1e-4, clock=clock)
-    tried = _round_path(problem, plan.waypoints)
+    grid, relaxed = problem.feasible.grid, without_discrete_rules(problem)
+    descent = PathDescent.over(relaxed, tolerance=1e-4, clock=clock)
+    path, coarse = plan.waypoints, grid.unit >= COARSE
+    if coarse.any() and not coarse.all():
+        tried = _round_path(problem, path, coarse)
+        followed = _move_others(relaxed, tried, descent, grid.features[coarse])
+        path = path if followed is None else followed
+    tried = _round_path(problem, path, np.ones(len(grid), dtype=bool))
     draws = find_goal_points(problem).inside[:DRAWS]
     draws = draws[problem.feasible.allows(draws)]
     lines = straight_paths(problem.x, draws, len(plan.waypoints) - 2, problem.feasible.codes)
@@ -43,7 +55,7 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
     best: FloatArray | None = None
     candidates = np.concatenate([tried, lines])
     for _ in range(ROUNDS):
-        cheapest = _move_others(problem, candidates, descent)
+        cheapest = _move_others(problem, candidates, descent, grid.features)
         if cheapest is None or (
             best is not None and not problem.path_cost(cheapest) < problem.path_cost(best)
         ):
@@ -55,16 +67,22 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
     return best
 
 
-def _round_path(problem: Problem, path: FloatArray) -> FloatArray:
-    """Return roundings of a path; up and down for the least certain numbers of its end."""
+def _round_path(problem: Problem, path: FloatArray, chosen: BoolArray) -> FloatArray:
+    """Return roundings of a path; up and down for the least certain numbers of its end.
+
+    Args:
+        problem: with the rule on integers.
+        path: shape `(waypoints, n)`.
+        chosen: which of the integers are rounded.
+    """
     grid, feasible = problem.feasible.grid, problem.feasible
     counts = grid.counts(path)
-    unsure = np.abs(counts[-1] - np.rint(counts[-1]))
+    unsure = np.where(chosen, np.abs(counts[-1] - np.rint(counts[-1])), 0.0)
     both = np.argsort(-unsure, kind="stable")[:BOTH_WAYS]
     both = both[unsure[both] > 1e-6]
     found = []
     for roundings in product((np.floor, np.ceil), repeat=len(both)):
-        numbers = np.rint(counts)
+        numbers = np.where(chosen, np.rint(counts), counts)
         for j, rounding in zip(both, roundings, strict=True):
             numbers[-1, j] = rounding(counts[-1, j])
         rounded = grid.at(path, numbers)
@@ -92,11 +110,20 @@ def _neighbours(problem: Problem, path: FloatArray) -> FloatArray:
     return np.stack(found) if found else np.empty((0, *path.shape))
 
 
-def _move_others(problem: Problem, paths: FloatArray, descent: PathDescent) -> FloatArray | None:
-    """Move all features that need not be integers downhill; return the cheapest path."""
+def _move_others(
+    problem: Problem, paths: FloatArray, descent: PathDescent, whole: IntArray
+) -> FloatArray | None:
+    """Move all features but some downhill; return the cheapest path that meets goal and rules.
+
+    Args:
+        problem: with the rules that the path has to keep.
+        paths: to begin with, shape `(paths, waypoints, n)`.
+        descent: moves them.
+        whole: features that stay as they are.
+    """
     if len(paths) == 0:
         return None
-    feasible, whole = problem.feasible, problem.feasible.grid.features
+    feasible = problem.feasible
     sides = (feasible.lower, feasible.upper)
     lower, upper = (np.broadcast_to(side, paths[:, 1:].shape).copy() for side in sides)
     lower[..., whole] = upper[..., whole] = paths[:, 1:, whole]
@@ -107,10 +134,16 @@ def _move_others(problem: Problem, paths: FloatArray, descent: PathDescent) -> F
     result = descent.minimize(
         paths, nodes=int(descent.nodes(paths).max()), lower=lower, upper=upper, unit=unit
     )
-    arrived = []
-    for Z, low, high in zip(result.Z, lower[:, -1], upper[:, -1], strict=True):
-        path = np.concatenate([problem.x[None], Z])
-        path = restore_end(problem, path, descent.metric, bounds=(low, high))
+    with np.errstate(over="ignore"):  # infinite costs are all alike
+        expected = result.segment_costs.sum(axis=1) * unit**problem.landscape.penalty
+    best, lowest = None, np.inf
+    for k in np.argsort(expected, kind="stable"):
+        if expected[k] > lowest + ARRIVING * abs(lowest):
+            break
+        path = np.concatenate([problem.x[None], result.Z[k]])
+        path = restore_end(problem, path, descent.metric, bounds=(lower[k, -1], upper[k, -1]))
         if feasible.allows(path[1:]).all() and problem.met_by(path[-1]):
-            arrived.append(path)
-    return min(arrived, key=problem.path_cost) if arrived else None
+            cost = problem.path_cost(path)
+            if best is None or cost < lowest:
+                best, lowest = path, cost
+    return best

@@ -34,7 +34,6 @@ AGREES = 1e-3
 #: Slack at which a climb ends early, in nats: only that the goal can be met matters.
 WELL_INSIDE = 0.1
 
-
 #: From a point to its two slacks, shape `(2,)`, and their gradients, shape `(2, n)`.
 Slacks = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -135,8 +134,8 @@ def _slacks_of(region: GoalRegion, clock: Clock | None, model: LinearOdds | None
         if clock is not None:
             clock.check()
         odds = None if model is None else model.at(x[None], np.array([0]))
-        slack, gradients = region.slack_and_pullback(x[None], odds)
-        return slack[0], gradients()[0]
+        slack, gradients = region.pair_and_gradients(x[None], odds)
+        return slack[0], gradients[0]
 
     return slacks
 

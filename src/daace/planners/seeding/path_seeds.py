@@ -161,9 +161,11 @@ class PathSeeds:
 
     def _simplify(self, i: int, route: FloatArray, v: int) -> FloatArray:
         unit, weights = float(self.batch.unit[i]), self.descent.weights
-        return simplify_route(
+        path = simplify_route(
             self.batch.problems[i].landscape, route, v, unit=unit, weights=weights
         )
+        assert path is not None  # only codes can forbid a shortcut
+        return path
 
 
 def _find_goals(batch: ProblemBatch, waiting: list[int], clock: Clock) -> dict[int, GoalPoints]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from daace._typing import FloatArray
+from daace.landscape.code_rules import CodeRules
 from daace.landscape.cost import Landscape
-from daace.landscape.path import gauss_rule
+from daace.landscape.path import gauss_rule, split_segment
 from daace.landscape.problem import Problem
 from daace.planners.graphs import Graph, find_goal_routes
 from daace.planners.seeding.goal_points import pull_to_edge
@@ -38,10 +39,18 @@ def find_route_seeds(problem: Problem, graph: Graph, count: int) -> list[FloatAr
 
 
 def _shorten(problem: Problem, path: FloatArray) -> FloatArray:
-    """Move the end back to the edge of the goal, and keep at most `LONGEST_ROUTE` waypoints."""
-    path[-1] = pull_to_edge(problem, path[-1:], origin=path[-2])[0]
+    """Move the end back to the edge of the goal, and keep at most `LONGEST_ROUTE` waypoints.
+
+    If codes may not change from one of those to the next, all are kept.
+    """
+    codes, origin = problem.feasible.codes, path[-2]
+    if codes is not None:
+        origin = origin.copy()
+        origin[codes.columns] = path[-1, codes.columns]
+        origin = codes.place(origin)
+    path[-1] = pull_to_edge(problem, path[-1:], origin=origin)[0]
     keep = np.unique(np.linspace(0, len(path) - 1, LONGEST_ROUTE).round().astype(np.intp))
-    return path[keep]
+    return path[keep] if codes is None or codes.contains(path[keep]) else path
 
 
 def simplify_route(
@@ -51,11 +60,12 @@ def simplify_route(
     *,
     unit: float,
     weights: FloatArray | None = None,
-) -> FloatArray:
+    codes: CodeRules | None = None,
+) -> FloatArray | None:
     """Return the cheapest path through a given number of the route's own waypoints.
 
     Dynamic programming over all shortcuts. If the route has too few waypoints, its longest segments
-    are halved first.
+    are halved first. None if codes may not take any of the shortcuts.
 
     Args:
         landscape: the terrain.
@@ -63,22 +73,28 @@ def simplify_route(
         vertices: number of waypoints between start and end.
         unit: roughness that counts as 1.
         weights: of each feature in the length; all 1 if None.
+        codes: what codes obey; None if all features are plain numbers.
     """
     while len(route) < vertices + 2:
-        longest = int(np.argmax(np.linalg.norm(np.diff(route, axis=0), axis=1)))
-        route = np.insert(route, longest + 1, route[longest : longest + 2].mean(axis=0), axis=0)
+        longest = np.argmax(np.linalg.norm(np.diff(route, axis=0), axis=1))
+        route = split_segment(route[None], np.array([longest]), codes)[0]
     size = len(route)
     begin, end = np.triu_indices(size, k=1)
     pairs = np.stack([route[begin], route[end]], axis=1)
     cost = np.full((size, size), np.inf)
     costs = landscape.segment_costs(pairs, gauss_rule(16), unit=unit, weights=weights)
     cost[begin, end] = costs[:, 0]
+    if codes is not None:
+        passes = codes.passes(route[begin][:, codes.columns], route[end][:, codes.columns])
+        cost[begin, end] = np.where(passes, costs[:, 0], np.inf)
     best = cost[0].copy()
     choices = []
     for _ in range(vertices):
         through = best[:, None] + cost
         choices.append(through.argmin(axis=0))
         best = through.min(axis=0)
+    if not np.isfinite(best[-1]) and codes is not None:
+        return None
     nodes = [size - 1]
     for choice in reversed(choices):
         nodes.append(int(choice[nodes[-1]]))

@@ -1,0 +1,126 @@
+"""Round values: 1,500 instead of 1,506.3, where goal and rules allow it at hardly any cost.
+
+Ends lie on the edge of the goal, so numbers are rounded away from the start first, then to the
+nearest. What is rounded is judged again: the answer is the rounded row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from daace._typing import BoolArray, FloatArray
+from daace.landscape.goal import RowPosterior
+from daace.landscape.problem import Problem
+from daace.planners.base import Plan, Status
+
+#: Steps that are tried, the coarsest first, in standard deviations.
+GRAINS = (0.25, 0.1, 0.04, 0.016)
+
+#: A step is at most this share of a feature's own change.
+OF_CHANGE = 0.5
+
+#: Share by which rounding may raise the cost.
+DEARER = 0.05
+
+#: Most features that are rounded one by one where all together cannot be.
+ONE_BY_ONE = 12
+
+#: Steps are these numbers times a power of ten.
+NICE = np.array([1.0, 2.0, 5.0])
+
+
+def round_values(problem: Problem, plan: Plan) -> Plan:
+    """Return the plan with round values, as coarse as goal, rules and cost allow.
+
+    Args:
+        problem: what was asked; knows the rules, and judges the end.
+        plan: the answer; one without a path is returned as it is, and so is one that a classifier
+            judged: every try would be another question to it.
+    """
+    asked = isinstance(problem.posterior, RowPosterior)
+    if asked or plan.status is not Status.FOUND or len(plan.waypoints) < 2:
+        return plan
+    moved = _moved_numbers(problem, plan.waypoints)
+    most = plan.cost + DEARER * abs(plan.cost)
+    waypoints = _rounded(problem, plan.waypoints, moved, most)
+    if waypoints is plan.waypoints:  # not all together: one feature after the other
+        for j in np.flatnonzero(moved.any(axis=0))[:ONE_BY_ONE]:
+            only = moved & (np.arange(moved.shape[1]) == j)
+            waypoints = _rounded(problem, waypoints, only, most)
+    if waypoints is plan.waypoints:
+        return plan
+    return replace(plan, waypoints=waypoints, cost=problem.path_cost(waypoints))
+
+
+def _rounded(problem: Problem, waypoints: FloatArray, moved: BoolArray, most: float) -> FloatArray:
+    """Return waypoints with some values rounded; the same object if that cannot be.
+
+    Args:
+        problem: knows the rules, and judges the end.
+        waypoints: shape `(waypoints, n)`.
+        moved: which values to round, of the same shape.
+        most: largest cost.
+    """
+    if not moved.any():
+        return waypoints
+    for rounded in _candidates(problem, problem.to_user(waypoints), moved):
+        there = problem.to_user.standardizer.transform(rounded)
+        tried = np.where(moved, there, waypoints)
+        if (
+            problem.feasible.contains(tried)
+            and problem.met_by(tried[-1])
+            and problem.path_cost(tried) <= most
+        ):
+            return tried
+    return waypoints
+
+
+def _moved_numbers(problem: Problem, waypoints: FloatArray) -> BoolArray:
+    """Return which values of the waypoints are numbers that differ from the start."""
+    moved: BoolArray = waypoints != problem.x
+    moved[:, list(problem.landscape.density.encoding_.code_sizes)] = False
+    for j, (column, places) in problem.to_user.atoms.items():
+        at_atom = ~np.isnan(places[waypoints[:, column].astype(np.intp)])
+        moved[at_atom, j] = False
+    return moved
+
+
+def _candidates(problem: Problem, rows: FloatArray, moved: BoolArray) -> Iterator[FloatArray]:
+    """Yield rounded rows, the coarsest first; a number never becomes one of its own atoms."""
+    start, end = problem.to_user.start, rows[-1]
+    sd, change = problem.to_user.standardizer.scale, np.abs(end - start)
+    before = None
+    for grain in GRAINS:
+        wanted = np.minimum(grain * sd, OF_CHANGE * np.where(change > 0, change, sd))
+        step = nice_steps(wanted)
+        step[problem.to_user.whole] = np.maximum(step[problem.to_user.whole], 1.0)
+        if before is not None and np.array_equal(step, before):
+            continue
+        before = step
+        nearest = np.rint(rows / step)
+        outward = nearest.copy()
+        away = np.where(end > start, np.ceil(end / step - 1e-9), np.floor(end / step + 1e-9))
+        outward[-1] = away
+        for counts in (outward, nearest):
+            rounded = np.where(moved, counts * step, rows)
+            for j, (_, places) in problem.to_user.atoms.items():
+                met = np.isin(rounded[:, j], places[~np.isnan(places)])
+                rounded[met & moved[:, j], j] = rows[met & moved[:, j], j]
+            yield rounded
+
+
+def nice_steps(wanted: FloatArray) -> FloatArray:
+    """Return for each number the largest of 1, 2, 5, 10, 20, ... that is not above it.
+
+    Example:
+        >>> nice_steps(np.array([37.0, 0.3, 5.0])).tolist()
+        [20.0, 0.2, 5.0]
+    """
+    power = np.floor(np.log10(wanted) + 1e-12)
+    lead = wanted / 10.0**power
+    first = NICE[np.searchsorted(NICE, lead * (1 + 1e-12), side="right") - 1]
+    steps: FloatArray = first * 10.0**power
+    return steps

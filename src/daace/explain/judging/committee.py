@@ -1,0 +1,264 @@
+"""Several smooth judges and the density, each of which has to be convinced.
+
+The cheapest path across the class border of one model is an adversarial example for it: models
+that it has not seen refuse the end. What models of different kinds all accept, others accept, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from daace._typing import FloatArray, IntArray, Labels
+from daace.data.table import Table
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_sum_exp
+from daace.density.draws import HeldOut
+from daace.explain.judging.calibration import fit_calibration
+from daace.explain.judging.members import (
+    Inputs,
+    Member,
+    arrays_of,
+    kind_of,
+    read_inputs,
+    read_member,
+)
+from daace.explain.judging.training import train_members
+from daace.planners.base import one_thread
+
+#: The largest default of the probability that every judge has to give the target.
+SURE = 0.75
+
+#: Fewest held-out rows of a class that its default may rest on.
+FEWEST_JUDGED = 10
+
+#: What the members are called, by their kind.
+NAMES = {"linear": "logistic regression", "splines": "splines", "network": "network"}
+
+
+#: Arrays of a committee itself.
+OWN = ("slope", "offset", "defaults")
+
+
+@dataclass(frozen=True, eq=False)
+class Committee:
+    """The density and a few members; the smallest of their probabilities counts.
+
+    Each is calibrated by itself on rows that it has not seen. `daace.fit` trains one.
+
+    Attributes:
+        density: the first judge; maps the user's rows to model space.
+        inputs: from model-space rows to what members look at.
+        members: the other judges, with one score for two classes, one for each of more.
+        slope: of the calibration of each judge and class, shape `(judges, classes)`.
+        offset: of the calibration, of the same shape.
+        defaults: probability of each class that every judge has to give, unless another is asked
+            for: 0.75, or what half of the held-out rows of that class reach which all accept.
+
+    Example:
+        >>> from daace import fit, load_table
+        >>> committee = fit(load_table("iris")).committee
+        >>> committee.names
+        ('density', 'logistic regression', 'splines', 'network 1', 'network 2', 'network 3')
+        >>> committee.probabilities(np.zeros((1, 4)), 1).shape
+        (1, 6)
+    """
+
+    density: ConditionalDensity
+    inputs: Inputs
+    members: tuple[Member, ...]
+    slope: FloatArray
+    offset: FloatArray
+    defaults: FloatArray
+
+    @property
+    def classes_(self) -> Labels:
+        """The classes, in the density's order."""
+        return self.density.classes_
+
+    @classmethod
+    def train(
+        cls, density: ConditionalDensity, table: Table, held_out: HeldOut | None
+    ) -> Committee:
+        """Train and calibrate the members beside a density.
+
+        Args:
+            density: fitted on the table.
+            table: rows with their class.
+            held_out: what a density like this one says of rows that it has not seen, for its
+                calibration; it stays as it is without.
+        """
+        with one_thread():
+            training = train_members(density, table)
+        judges, classes = 1 + len(training.members), len(density.classes_)
+        slope, offset = np.ones((judges, classes)), np.zeros((judges, classes))
+        raw = cls(density, training.inputs, training.members, slope, offset, np.zeros(classes))
+        joint = density.log_joint(training.X)
+        for k in range(classes):
+            odds = raw.log_odds(joint, training.X, k)
+            for judge in range(1, judges):
+                fitted = fit_calibration(odds[:, judge], training.y == k)
+                slope[judge, k], offset[judge, k] = fitted
+            if held_out is not None:
+                own = _odds(held_out.log_joint, k)
+                slope[0, k], offset[0, k] = fit_calibration(own, held_out.labels == k)
+        if classes == 2:  # what is for one class is against the other
+            slope[:, 0], offset[:, 0] = slope[:, 1], -offset[:, 1]
+        for k in range(classes):
+            raw.defaults[k] = raw._default(joint, training.X, training.y, k)
+        return raw
+
+    def _default(self, joint: FloatArray, X: FloatArray, y: IntArray, k: int) -> float:
+        """Return the probability that every judge has to give a class."""
+        least = self.probabilities(X[y == k], k, joint[y == k]).min(axis=1)
+        accepted = least[least >= 0.5]
+        if len(accepted) < FEWEST_JUDGED:
+            return 0.5
+        return round(min(SURE, float(np.median(accepted))), 2)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the judges are called; the density is the first."""
+        kinds = [kind_of(member) for member in self.members]
+        count = dict.fromkeys(kinds, 0)
+        names = ["density"]
+        for kind in kinds:
+            count[kind] += 1
+            several = kinds.count(kind) > 1
+            names.append(f"{NAMES[kind]} {count[kind]}" if several else NAMES[kind])
+        return tuple(names)
+
+    # What the judges think ----------------------------------------------------------------------
+
+    def log_odds(self, log_joint: FloatArray, X: FloatArray, index: int) -> FloatArray:
+        """Return each judge's log-odds of a class against all others, shape `(rows, judges)`.
+
+        Args:
+            log_joint: of the rows.
+            X: model-space rows.
+            index: of the class.
+        """
+        U = self.inputs(X)
+        scores = [_one_against_rest(member.scores(U), index) for member in self.members]
+        odds = np.stack([_odds(log_joint, index), *scores], axis=1)
+        return self.slope[:, index] * odds + self.offset[:, index]
+
+    def log_odds_and_gradients(
+        self, log_joint: FloatArray, X: FloatArray, index: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the same, and the gradients of all but the density's.
+
+        Args:
+            log_joint: of the rows.
+            X: model-space rows.
+            index: of the class.
+
+        Returns:
+            the log-odds, shape `(rows, judges)`; the gradients of the members' log-odds, shape
+            `(rows, judges - 1, n)`.
+        """
+        U = self.inputs(X)
+        odds, slopes = [_odds(log_joint, index)], []
+        for member, growth in zip(self.members, self.slope[1:, index], strict=True):
+            scores = member.scores(U)
+            odds.append(_one_against_rest(scores, index))
+            slopes.append(member.slopes(U, growth * _shares(scores, index)))
+        gradients = self.inputs.pull_back(np.stack(slopes, axis=1), X.shape[1])
+        return self.slope[:, index] * np.stack(odds, axis=1) + self.offset[:, index], gradients
+
+    def density_slope(self, index: int) -> float:
+        """Return by what the density's log-odds of a class are multiplied."""
+        return float(self.slope[0, index])
+
+    def probabilities(
+        self, X: FloatArray, index: int, log_joint: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the probability of a class that each judge gives, shape `(rows, judges)`.
+
+        Args:
+            X: model-space rows.
+            index: of the class.
+            log_joint: of the rows, where it is known.
+        """
+        joint = self.density.log_joint(X) if log_joint is None else log_joint
+        probabilities: FloatArray = expit(self.log_odds(joint, X, index))
+        return probabilities
+
+    def log_posterior(self, X: FloatArray) -> FloatArray:
+        """Return, for each class, the log of the smallest probability that a judge gives it."""
+        joint = self.density.log_joint(X)
+        least = [self.log_odds(joint, X, k).min(axis=1) for k in range(len(self.classes_))]
+        logs: FloatArray = -np.logaddexp(0.0, -np.stack(least, axis=1))
+        return logs
+
+    # Files --------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """Return all but the density as arrays by name, for a model file."""
+        arrays = {name: getattr(self, name) for name in OWN}
+        arrays |= {f"inputs.{name}": array for name, array in arrays_of(self.inputs).items()}
+        for number, member in enumerate(self.members):
+            prefix = f"{number}.{kind_of(member)}"
+            arrays |= {f"{prefix}.{name}": array for name, array in arrays_of(member).items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, density: ConditionalDensity, arrays: Mapping[str, FloatArray]
+    ) -> Committee:
+        """Rebuild a committee from `to_arrays`.
+
+        Args:
+            density: the first judge.
+            arrays: finite, perhaps from an untrusted source.
+
+        Raises:
+            KeyError, ValueError: they are no such arrays, or do not fit the density.
+        """
+        parts: dict[str, dict[str, FloatArray]] = {}
+        for name, array in arrays.items():
+            prefix, _, last = name.rpartition(".")
+            parts.setdefault(prefix, {})[last] = array
+        own, encoding = parts.pop(""), density.encoding_
+        inputs = read_inputs(parts.pop("inputs"), encoding.code_sizes, encoding.width)
+        classes = len(density.classes_)
+        scores = 1 if classes == 2 else classes
+        members = []
+        for number in range(len(parts)):
+            prefix = next(prefix for prefix in parts if prefix.startswith(f"{number}."))
+            kind = prefix.partition(".")[2]
+            members.append(read_member(kind, parts[prefix], inputs, scores))
+        judges = (1 + len(members), classes)
+        if [own[name].shape for name in OWN] != [judges, judges, (classes,)] or len(own) > len(OWN):
+            raise ValueError("the arrays of its committee have other names or shapes")
+        slope, offset, defaults = (own[name] for name in OWN)
+        if not ((slope > 0).all() and ((defaults >= 0) & (defaults < 1)).all()):
+            raise ValueError("the calibration of its committee is out of range")
+        return cls(density, inputs, tuple(members), slope, offset, defaults)
+
+
+def _odds(logs: FloatArray, index: int) -> FloatArray:
+    """Return the log-odds of a class against all others, of logits or log-joints."""
+    odds: FloatArray = logs[:, index] - log_sum_exp(np.delete(logs, index, axis=1))
+    return odds
+
+
+def _one_against_rest(scores: FloatArray, index: int) -> FloatArray:
+    """Return the log-odds of a class from a member's scores."""
+    if scores.shape[1] == 1:
+        return scores[:, 0] if index == 1 else -scores[:, 0]
+    return _odds(scores, index)
+
+
+def _shares(scores: FloatArray, index: int) -> FloatArray:
+    """Return the gradient of a class's log-odds with respect to a member's scores."""
+    if scores.shape[1] == 1:
+        return np.full(scores.shape, 1.0 if index == 1 else -1.0)
+    others = np.delete(scores, index, axis=1)
+    shares: FloatArray = -np.exp(scores - log_sum_exp(others)[:, None])
+    shares[:, index] = 1.0
+    return shares

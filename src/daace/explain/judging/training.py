@@ -1,0 +1,239 @@
+"""Training of a committee: scikit-learn fits its members, their weights are kept as arrays.
+
+The members are of different kinds on purpose: an end that a straight line, sums of curves and small
+networks of other samples all accept is accepted by models that are not among them, too. All are
+smooth: the edge of a forest follows single rows, and a path would end on the wrong side of them.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daace._typing import FloatArray, IntArray
+from daace.data.table import Table
+from daace.density.base import ConditionalDensity
+from daace.density.draws import DRAWS_SEED
+from daace.density.privacy import FEWEST_ROWS
+from daace.density.splits import CHECKED, hold_out
+from daace.explain.judging.members import HiddenLayer, Inputs, Linear, Member, Splines
+
+#: Rows that members are trained on at most, at random from each class.
+MOST_ROWS = 10_000
+
+#: Small networks, each of its own bootstrap sample, and their largest number of hidden units.
+NETWORKS, UNITS = 3, 8
+
+#: Knots of each spline.
+KNOTS = 5
+
+#: Draws of the density that the knots are quantiles of: no row's value is among them.
+KNOT_DRAWS = 2_000
+
+#: Inverse weight of the squared weights of linear members, and that weight for networks.
+LINEAR_C, SPLINES_C, NETWORK_ALPHA = 0.5, 0.5, 10.0
+
+#: Largest number of steps of each training.
+STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Members trained on four fifths of some rows, and the rows that they have not seen.
+
+    Attributes:
+        inputs: from model-space rows to what members look at.
+        members: with one score for two classes, one for each of more.
+        X: rows that were held out, in model space.
+        y: class index of each.
+    """
+
+    inputs: Inputs
+    members: tuple[Member, ...]
+    X: FloatArray
+    y: IntArray
+
+
+def train_members(density: ConditionalDensity, table: Table) -> Training:
+    """Train members on the rows that a density was fitted on.
+
+    The result does not depend on the order of the rows.
+
+    Args:
+        density: fitted on the table; maps its rows to model space.
+        table: rows with their class.
+    """
+    X = density.to_model(table.to_frame())
+    y = np.searchsorted(density.classes_, table.y)
+    order = np.lexsort((y, *X.T))
+    rng = np.random.default_rng(DRAWS_SEED)
+    order = order[_some_rows(y[order], rng)]
+    X, y = X[order], y[order]
+    unseen = hold_out(X, y, rng=rng, share=CHECKED)
+    inputs = find_inputs(density, X[~unseen])
+    draws = inputs(density.sample(KNOT_DRAWS, rng=rng)[0])
+    learner = MemberTraining(inputs(X[~unseen]), y[~unseen], len(density.classes_), rng)
+    with warnings.catch_warnings():  # members need not be at rest: they are small on purpose
+        warnings.simplefilter("ignore")
+        members: list[Member | None] = [
+            learner.linear(),
+            learner.splines(draws[:, : len(inputs.columns)]),
+            *(learner.network() for _ in range(NETWORKS)),
+        ]
+    trained = tuple(member for member in members if member is not None)
+    return Training(inputs, trained, X[unseen], y[unseen])
+
+
+def find_inputs(density: ConditionalDensity, X: FloatArray) -> Inputs:
+    """Return what members look at: numbers, ordered codes, and a mark for each other code.
+
+    Args:
+        density: knows which columns hold codes.
+        X: rows in model space.
+    """
+    encoding = density.encoding_
+    ordered = [
+        j for j in encoding.code_sizes
+        if j < len(encoding.features) and encoding.features[j].kind == "ordered"
+    ]  # fmt: skip
+    moving = [j for j in range(encoding.width) if j not in encoding.code_sizes]
+    columns = np.array([*moving, *ordered], dtype=np.intp)
+    spread = X[:, columns].std(axis=0)
+    marks = [
+        (j, code)
+        for j, size in encoding.code_sizes.items()
+        if j not in ordered
+        for code in range(size)
+    ]
+    return Inputs(
+        columns=columns,
+        center=X[:, columns].mean(axis=0),
+        scale=np.where(spread > 0, spread, 1.0),
+        moving=np.arange(len(columns)) < len(moving),
+        marked=np.array([j for j, _ in marks], dtype=np.intp),
+        codes=np.array([code for _, code in marks], dtype=np.float64),
+    )
+
+
+def _some_rows(y: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return at most `MOST_ROWS` rows, of each class its share but not fewer than 500."""
+    if len(y) <= MOST_ROWS:
+        return np.arange(len(y))
+    chosen = []
+    for k in np.unique(y):
+        members = np.flatnonzero(y == k)
+        wanted = max(500, round(MOST_ROWS * len(members) / len(y)))
+        chosen.append(rng.permutation(members)[:wanted])
+    return np.sort(np.concatenate(chosen))
+
+
+@dataclass(eq=False)
+class MemberTraining:
+    """Trains members on the same rows.
+
+    Attributes:
+        U: inputs, shape `(rows, width)`.
+        y: class index of each row.
+        classes: number of classes.
+        rng: source of the bootstrap samples and of the networks' first weights.
+    """
+
+    U: FloatArray
+    y: IntArray
+    classes: int
+    rng: np.random.Generator
+
+    @property
+    def _scores(self) -> int:
+        return 1 if self.classes == 2 else self.classes
+
+    def linear(self) -> Linear | None:
+        """Return a logistic regression; None if there are too few rows for its weights."""
+        if not self._enough((self.U.shape[1] + 1) * self._scores):
+            return None
+        return Linear(*self._regress(self.U, LINEAR_C))
+
+    def splines(self, draws: FloatArray) -> Splines | None:
+        """Return a logistic regression on cubic splines; None if there are too few rows for it.
+
+        Args:
+            draws: of the numbers, for the knots.
+        """
+        from scipy.interpolate import BSpline
+        from sklearn.preprocessing import SplineTransformer
+
+        numbers = draws.shape[1]
+        knots = _knots(draws)
+        each = KNOTS + 1  # cubic splines without the constant
+        if not self._enough((numbers * each + self.U.shape[1] - numbers + 1) * self._scores):
+            return None
+        if numbers == 0:
+            return None
+        basis = SplineTransformer(
+            degree=3, knots=knots.T, extrapolation="linear", include_bias=False
+        ).fit(self.U[:, :numbers])
+        curves = basis.transform(self.U[:, :numbers])
+        weights, bias = self._regress(np.hstack([curves, self.U[:, numbers:]]), SPLINES_C)
+        pieces = np.zeros((numbers, KNOTS + 1, 4, self._scores))
+        for j in range(numbers):
+            own = np.vstack([weights[j * each : (j + 1) * each], np.zeros(self._scores)])
+            curve = BSpline(basis.bsplines_[j].t, own, 3)
+            for power in range(4):  # Taylor's series at the left end of each piece
+                at = curve.derivative(power)(knots[j, :-1]) if power else curve(knots[j, :-1])
+                pieces[j, 1:-1, power] = at / math.factorial(power)
+            for at, knot in ((0, knots[j, 0]), (-1, knots[j, -1])):
+                pieces[j, at, 0], pieces[j, at, 1] = curve(knot), curve.derivative()(knot)
+        return Splines(knots, pieces, weights[numbers * each :], bias)
+
+    def network(self) -> HiddenLayer | None:
+        """Return a small network of a bootstrap sample; None if there are too few rows for it."""
+        from sklearn.neural_network import MLPClassifier
+
+        rows = self._sample()
+        each = self.U.shape[1] + 1 + self._scores
+        units = min(UNITS, (len(np.unique(rows)) - 2 - self._scores) // each)
+        if units < 2:
+            return None
+        model: Any = MLPClassifier(
+            (units,),
+            activation="tanh",
+            solver="lbfgs",
+            alpha=NETWORK_ALPHA,
+            max_iter=STEPS,
+            random_state=int(self.rng.integers(2**31)),
+        ).fit(self.U[rows], self.y[rows])
+        (hidden, weights), (shift, bias) = model.coefs_, model.intercepts_
+        return HiddenLayer(hidden, shift, weights, bias)
+
+    def _sample(self) -> IntArray:
+        """Return a bootstrap sample with as many rows of each class as there are."""
+        groups = [np.flatnonzero(self.y == k) for k in range(self.classes)]
+        return np.concatenate([self.rng.choice(group, size=len(group)) for group in groups])
+
+    def _enough(self, parameters: int) -> bool:
+        return len(self.U) >= max(FEWEST_ROWS, parameters + 2)
+
+    def _regress(self, U: FloatArray, C: float) -> tuple[FloatArray, FloatArray]:
+        """Return weights and bias of a logistic regression."""
+        from sklearn.linear_model import LogisticRegression
+
+        model: Any = LogisticRegression(C=C, max_iter=STEPS).fit(U, self.y)
+        return model.coef_.T, model.intercept_
+
+
+def _knots(draws: FloatArray) -> FloatArray:
+    """Return knots at quantiles of draws, further apart where these coincide.
+
+    Args:
+        draws: of the numbers, shape `(draws, numbers)`.
+    """
+    low, high = np.quantile(draws, [0.01, 0.99], axis=0)
+    even = np.linspace(low, np.maximum(high, low + 1e-3), KNOTS)
+    quantiles = np.quantile(draws, np.linspace(0.01, 0.99, KNOTS), axis=0)
+    crowded = (np.diff(quantiles, axis=0) < 0.02 * (even[-1] - even[0])).any(axis=0)
+    knots: FloatArray = np.where(crowded, even, quantiles).T
+    return knots
