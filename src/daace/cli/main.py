@@ -20,6 +20,7 @@ from daace.cli.eqi import app as eqi_app
 from daace.cli.explain import explain
 from daace.cli.fit import fit
 from daace.cli.reasons import reasons
+from daace.cli.serve import serve
 from daace.cli.study import app as study_app
 from daace.cli.terminal import fail, show_warning
 from daace.cli.tune import tune
@@ -48,6 +49,7 @@ app.command(epilog="Example: daace check model.daace held_out.csv --target class
 app.command(
     epilog="Example: daace tune data.csv --target class --trials 50 --storage tune.db -o best.json"
 )(tune)
+app.command(epilog="Example: daace serve model.daace --data rows.csv --port 8765")(serve)
 app.add_typer(study_app, name="study")
 app.add_typer(eqi_app, name="eqi")
 

@@ -1,0 +1,51 @@
+"""`daace serve`: the explorer and its API, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from daace.cli.explain import import_object
+from daace.cli.terminal import busy, note
+
+
+def serve(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, from 'daace fit'.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Table with rows to choose from; made-up ones if left out."),
+    ] = None,
+    classifier: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:OBJECT", help="Judge of the class, as in 'daace explain'."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others than this machine need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8765,
+    token: Annotated[
+        str,
+        typer.Option(
+            help="Secret that requests must bring; made up where it is needed and left out."
+        ),
+    ] = "",
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, help="Longest search for an answer, in seconds.")
+    ] = 60.0,
+) -> None:
+    """Open a page on this machine to explore what would have to change, with an API beside it."""
+    from daace.web.server import Address, check_installed, load_service, run
+
+    check_installed()
+    address = Address(host=host, port=port, token=token)
+    judge = None if classifier is None else import_object(classifier)
+    with busy("Loading the model"):
+        service = load_service(model, data=data, classifier=judge, time_limit=time_limit)
+
+    def ready(url: str) -> None:
+        typer.echo(f"The explorer is at {url}")
+        note("Its API is described at /docs. Ctrl-C stops it.")
+
+    run(service, address, ready=ready)

@@ -1,0 +1,384 @@
+// The explorer: puts the parts together, asks, and shows what comes back. One module for the page
+// that `daace serve` sends and for the widget in a notebook.
+
+import { Kernel, Server } from "./backend.js";
+import { Batch } from "./batch.js";
+import { OnDemand, alternativeList, comparison, reasonList, tradeoffPicture } from "./compare.js";
+import { Person } from "./controls.js";
+import { alongCurves, contributionBars, featureCurves } from "./curves.js";
+import { card, copy, debounce, download, h, put } from "./dom.js";
+import { Goal, ruleChips } from "./goal.js";
+import { NetworkView, profileTable } from "./network.js";
+import { People } from "./people.js";
+import { Plan, changeTable } from "./plan.js";
+import { Store } from "./store.js";
+import { TerrainView } from "./terrain.js";
+
+/** Milliseconds of rest before a question is asked. */
+const REST = 160;
+
+/** Nodes of a network that need the whole width. */
+const MANY = 14;
+
+class Explorer {
+  constructor(backend, facts, host) {
+    this.backend = backend;
+    this.facts = facts;
+    this.store = new Store(facts);
+    this.answer = null;
+    this.pictures = null;
+    this.terrain = null;
+    this.kept = null;
+    this.number = 0;
+    this.control = null;
+    this.later = debounce(() => this.explain(), REST);
+    this.build(host);
+    this.store.listen((key) => this.changed(key));
+  }
+
+  build(host) {
+    const get = () => this;
+    this.host = host;
+    this.people = new People(this.backend, this.facts, (person) => this.choose(person));
+    this.person = new Person(this.store);
+    this.goal = new Goal(this.store);
+    this.chips = h("ul", { class: "chips", "aria-label": "Rules that hold" });
+    this.plan = new Plan({
+      replan: (waypoint, step) => this.replan(waypoint, step),
+      remedy: (remedy) => this.store.replace(remedy.question),
+      keep: () => this.keep(),
+      file: (format) => this.save(format),
+      open: (text) => this.open(text),
+    });
+    this.undo = h("button", { type: "button", onclick: () => this.store.undo() }, "Undo");
+    this.link = h("button", { type: "button", onclick: () => this.copyLink() }, "Copy link");
+    this.who = h("p", { class: "who" });
+    this.changes = h("div");
+    this.views = {
+      features: featureCurves(get),
+      along: alongCurves(get),
+      bars: contributionBars(get),
+      terrain: new TerrainView(this.store, get, () => this.look(true)),
+    };
+    this.network = new NetworkView();
+    this.profiles = h("div");
+    this.compare = card("Two plans compared", "");
+    this.compare.element.hidden = true;
+    this.compare.element.classList.add("wide");
+    this.demands = this.makeDemands();
+    put(host, this.layout());
+    host.addEventListener("keydown", (event) => {
+      const typing = /^(input|select|textarea)$/i.test(event.target.tagName) && event.target.type !== "range";
+      if ((event.ctrlKey || event.metaKey) && event.key === "z" && !typing) {
+        event.preventDefault();
+        this.store.undo();
+      }
+    });
+  }
+
+  makeDemands() {
+    const ask = (what, more) => (signal) =>
+      this.backend.ask(what, { ...this.question(), ...more }, signal);
+    const take = (view) => this.showOther(view.answer);
+    return {
+      reasons: new OnDemand({
+        button: "What speaks against the goal now?",
+        about: "Which features count most against the goal, and from which value on they would not.",
+        ask: ask("reasons"),
+        draw: reasonList,
+      }),
+      alternatives: new OnDemand({
+        button: "Look for other ways",
+        about: "Other plans that cost at most half as much again.",
+        ask: ask("alternatives", { count: 3 }),
+        draw: (found) => alternativeList(found, take),
+      }),
+      tradeoff: new OnDemand({
+        button: "Compare short and plausible ways",
+        about: "From the shortest path to the one that stays among the most usual cases.",
+        ask: ask("tradeoff"),
+        draw: (found) => tradeoffPicture(found, take),
+      }),
+    };
+  }
+
+  layout() {
+    const { views, demands } = this;
+    const part = (title, about, ...children) => card(title, about, ...children).element;
+    const wide = (element) => {
+      element.classList.add("wide");
+      return element;
+    };
+    const people = h("details", { class: "card", open: true }, h("summary", null, "People"), this.people.element);
+    return [
+      h(
+        "header",
+        null,
+        h("div", null, h("h1", null, this.facts.name), h("p", { class: "about" }, this.about())),
+        h("div", { class: "tools" }, this.undo, this.backend.can.links ? this.link : null),
+      ),
+      h(
+        "div",
+        { class: "columns early" },
+        h(
+          "div",
+          { class: "ask-column" },
+          people,
+          part("What should be different", "", this.goal.element, this.chips),
+          part("Person", "", this.who, this.person.element),
+        ),
+        h(
+          "div",
+          { class: "answer-column" },
+          this.plan.element,
+          this.compare.element,
+          part("What changes", "From start to end, largest first.", this.changes),
+          part("Features along the path", "Distance from the start, in standard deviations.", views.features.element),
+          part("Terrain", "", TerrainView.legend(), views.terrain.element),
+          part("Along the way", "The dashed line is what was asked for.", views.along.element),
+          part("What brings it about", "Gain in log-odds; features move together, so one can count against the goal.", views.bars.element),
+          part("What depends on what", "", NetworkView.legend(), this.network.element),
+          part("Why not now?", "", demands.reasons.element),
+          part("Short or plausible", "", demands.tradeoff.element),
+          wide(part("Other ways", "", demands.alternatives.element)),
+          wide(part("Groups of similar cases", "", this.profiles)),
+          this.backend.can.batches
+            ? wide(part("Many people", "The goal and the rules hold for every row of a CSV file.", new Batch(this.backend, this.store).element))
+            : null,
+        ),
+      ),
+      h("footer", null, `DAACE ${this.facts.version} · model ${this.facts.hash.slice(0, 12)} · nothing leaves this machine`),
+    ];
+  }
+
+  about() {
+    const { facts } = this;
+    const by = facts.judge === "density" ? "" : `, judged by ${facts.judge}`;
+    const rules = facts.own_rules ? ` The model's own rules: ${facts.own_rules}.` : "";
+    return `${facts.features.length} features, ${facts.target}: ${facts.classes.join(", ")}${by}.${rules}`;
+  }
+
+  /** Begin: with the question of the link, with one that is given, or with the first person. */
+  async begin(given) {
+    this.backend.get("network").then(
+      (network) => {
+        const many = network.nodes.length > MANY;
+        this.network.element.closest(".card").classList.toggle("wide", many);
+        this.network.show(network);
+      },
+      (error) => this.network.show(null, error.message),
+    );
+    const rows = this.people.load();
+    const hash = this.backend.can.links ? location.hash.slice(1) : "";
+    if (given) this.store.replace(given, "the given row");
+    else if (hash && this.store.fromHash(hash)) this.store.tell("");
+    else {
+      const found = await rows;
+      if (found.rows.length) this.choose(found.rows[0]);
+    }
+  }
+
+  choose(person) {
+    this.people.mark(person.number);
+    const now = this.store.question || { settings: {}, constraints: {} };
+    // Bounds belong to one person's values: the next one may be outside of them.
+    const { lower, upper, links, ...kept } = now.constraints;
+    this.store.replace(
+      { row: person.row, target: null, settings: now.settings, constraints: kept },
+      `row #${person.number}`,
+    );
+  }
+
+  /** Go on from a step of the plan, which can then be edited. */
+  replan(waypoint, step) {
+    const question = copy(this.question());
+    question.row = { ...waypoint.row };
+    this.store.replace(question, `${this.store.who}, then step ${step}`);
+    this.plan.headline.focus();
+  }
+
+  question() {
+    const { row, target, settings, constraints } = this.store.question;
+    const wanted = target ?? (this.answer ? this.answer.target : null);
+    return { row, target: wanted, settings, constraints };
+  }
+
+  changed(key) {
+    const { store } = this;
+    this.person.update();
+    this.goal.update();
+    ruleChips(store, this.chips);
+    this.undo.disabled = store.past.length === 0;
+    put(this.who, `Start: ${store.who}. Every value can be changed.`);
+    if (this.backend.can.links) history.replaceState(null, "", `#${store.toHash()}`);
+    for (const demand of Object.values(this.demands)) demand.reset();
+    this.later(key);
+  }
+
+  async explain() {
+    this.number += 1;
+    const number = this.number;
+    if (this.control) this.control.abort();
+    this.control = new AbortController();
+    const { signal } = this.control;
+    const job = this.backend.can.progress ? `q${Date.now().toString(36)}-${number}` : undefined;
+    const timer = this.watch(number, job);
+    const { row, target, settings, constraints } = this.store.question;
+    try {
+      const body = { row, target, settings, constraints };
+      const answer = await this.backend.ask("explain", job ? { ...body, job } : body, signal);
+      if (number === this.number) {
+        this.plan.idle("");
+        this.show(answer);
+      }
+    } catch (error) {
+      if (number === this.number) this.plan.idle(error.message);
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** Show progress of a search, and how to stop it. */
+  watch(number, job) {
+    const began = Date.now();
+    this.plan.busy("Searching…");
+    return setInterval(async () => {
+      const seconds = Math.round((Date.now() - began) / 1000);
+      if (number !== this.number || seconds < 1) return;
+      let looked = "";
+      if (job) {
+        const known = await this.backend.get(`jobs/${job}`).catch(() => null);
+        if (known && known.evaluations) looked = `, ${known.evaluations.toLocaleString("en")} paths tried`;
+      }
+      const busy = this.plan.element.getAttribute("aria-busy") === "true";
+      if (number === this.number && busy)
+        this.plan.busy(`Searching… ${seconds} s${looked}`, job ? () => this.backend.stop(job) : null);
+    }, 1000);
+  }
+
+  show(answer) {
+    this.answer = answer;
+    this.host.querySelector(".columns").classList.remove("early");
+    this.plan.show(answer);
+    this.goal.showTarget(answer.target);
+    this.person.showEnd(answer);
+    put(this.changes, changeTable(answer.changes));
+    this.network.light(answer);
+    this.showKept();
+    this.look(false);
+  }
+
+  async look(again) {
+    const { answer } = this;
+    if (!answer || answer.status === "invalid_row") return;
+    const asked = { ...answer.question, answer: answer.answer };
+    const fail = (error) => {
+      this.plan.idle(error.message);
+      return null;
+    };
+    if (!again) {
+      this.backend.ask("pictures", asked).then((pictures) => {
+        if (this.answer !== answer) return;
+        this.pictures = pictures;
+        for (const view of [this.views.features, this.views.along, this.views.bars]) view.refresh();
+        put(this.profiles, pictures.passage ? h("p", null, pictures.passage) : "", profileTable(this.facts, pictures));
+      }, fail);
+    }
+    const axes = this.store.axes ? { features: this.store.axes } : {};
+    const terrain = await this.backend.ask("terrain", { ...asked, ...axes }).catch(fail);
+    if (this.answer !== answer) return;
+    this.terrain = terrain;
+    this.views.terrain.refresh();
+  }
+
+  async showOther(name) {
+    const answer = await this.backend.ask("view", { answer: name });
+    this.show(answer);
+    this.plan.headline.focus();
+  }
+
+  keep() {
+    if (!this.answer) return;
+    this.kept = this.answer;
+    this.showKept();
+  }
+
+  showKept() {
+    const { kept, answer, compare } = this;
+    compare.element.hidden = !kept || kept === answer;
+    if (compare.element.hidden) {
+      if (kept) this.plan.idle("This plan is kept: change something to compare.");
+      return;
+    }
+    put(
+      compare.body,
+      comparison(kept, answer, {
+        back: () => {
+          this.kept = null;
+          this.store.replace(kept.question);
+        },
+        drop: () => {
+          this.kept = null;
+          this.showKept();
+        },
+      }),
+    );
+  }
+
+  async save(format) {
+    if (!this.answer) return;
+    try {
+      const asked = { ...this.answer.question, answer: this.answer.answer };
+      const { name, kind, text } = await this.backend.file(format, asked);
+      download(name, kind, text);
+    } catch (error) {
+      this.plan.idle(error.message);
+    }
+  }
+
+  async open(text) {
+    try {
+      const answer = await this.backend.ask("view", { record: JSON.parse(text) });
+      this.store.replace(answer.question, "an opened answer");
+      this.later.cancel();
+      this.show(answer);
+    } catch (error) {
+      this.plan.idle(error instanceof SyntaxError ? "The file is no JSON." : error.message);
+    }
+  }
+
+  async copyLink() {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.link.textContent = "Copied";
+    } catch {
+      this.link.textContent = "See the address bar";
+    }
+    setTimeout(() => {
+      this.link.textContent = "Copy link";
+    }, 2000);
+  }
+}
+
+async function open(backend, host, given) {
+  host.classList.add("dx");
+  try {
+    const facts = await backend.get("model");
+    const explorer = new Explorer(backend, facts, host);
+    await explorer.begin(given);
+  } catch (error) {
+    put(host, h("p", { class: "trouble" }, error.message));
+  }
+}
+
+const page = typeof document === "undefined" ? null : document.getElementById("daace-explorer");
+if (page) open(new Server(), page);
+
+/** What anywidget calls: the state of the widget is the question and the answer to it. */
+export default {
+  render({ model, el }) {
+    const host = h("div");
+    el.append(host);
+    open(new Kernel(model), host, model.get("question"));
+  },
+};
