@@ -5,10 +5,11 @@
 Each judge gets its share of the problems, and is then asked about `e.path.iloc[[-1]]` and about
 `e.counterfactual` as a frame. An answer that is denied is printed; the exit code is then 1.
 
-Judges of simulated people with four numbers: the density, a rule on the parity of an age, logistic
-regression, a forest, LightGBM, a one-hot encoder. Judges of the mixed tables in `DAACE_DATA`
-(heart_cleveland, south_german_credit): the density, and pipelines of a one-hot encoder with
-logistic regression and a forest, which see text, truth values and gaps as the user has them.
+Judges of simulated people with four numbers: the density, a committee, a rule on the parity of an
+age, logistic regression, a forest, LightGBM, a one-hot encoder. Judges of the mixed tables in
+`DAACE_DATA` (heart_cleveland, south_german_credit): the density, a committee, and pipelines of a
+one-hot encoder with logistic regression and a forest, which see text, truth values and gaps as the
+user has them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import daace
+from daace.explain.judging.committee import Committee
 
 WHOLE = ["age", "children"]
 
@@ -129,6 +131,8 @@ def probability(judge: Any, density: Any, rows: pd.DataFrame, target: str) -> fl
     k = density.class_index(target)
     if judge is None:
         return float(density.predict_proba(density.to_model(rows))[0, k])
+    if isinstance(judge, Committee):
+        return float(judge.probabilities(density.to_model(rows), k).min())
     if judge is parity:
         return float(judge(rows)[0] if k == 1 else 1 - judge(rows)[0])
     return float(judge.predict_proba(rows)[0, list(judge.classes_).index(target)])
@@ -149,12 +153,10 @@ class Setting:
 
 def settings(rng: np.random.Generator) -> list[Setting]:
     frame = people(rng)
-    density = daace.LinearGaussianNetwork().fit(
-        daace.Table.from_frame(frame, target="granted", kinds="number")
-    )
-    found = [
-        Setting("people", frame, "granted", density, judges(frame), people_rules, WHOLE),
-    ]
+    table = daace.Table.from_frame(frame, target="granted", kinds="number")
+    density = daace.LinearGaussianNetwork().fit(table)
+    asked = {**judges(frame), "committee": Committee.train(density, table, None)}
+    found = [Setting("people", frame, "granted", density, asked, people_rules, WHOLE)]
     for name in ("heart_cleveland", "south_german_credit"):
         try:
             table = daace.load_table(name)
@@ -165,7 +167,8 @@ def settings(rng: np.random.Generator) -> list[Setting]:
         rules = partial(mixed_rules, table=table)
         whole = [f.name for f in table.encoding.features if f.kind == "whole"]
         density = daace.LinearGaussianNetwork(profiles="auto").fit(table)
-        asked = mixed_judges(frame, table.target)
+        committee = Committee.train(density, table, None)
+        asked = {**mixed_judges(frame, table.target), "committee": committee}
         found.append(Setting(name, frame, table.target, density, asked, rules, whole))
     return found
 
@@ -184,7 +187,11 @@ def ask(setting: Setting, name: str, problems: int, rng: np.random.Generator) ->
     """Return how many answers of a judge it denies."""
     judge, density, target = setting.judges[name], setting.density, setting.target
     outcomes: Counter[str] = Counter()
-    explainer = daace.Explainer(density, classifier=judge, plausibility=-1.0)
+    explainer = daace.Explainer(density, plausibility=-1.0)
+    if isinstance(judge, Committee):
+        explainer = replace(explainer, committee=judge)
+    elif judge is not None:
+        explainer = replace(explainer, classifier=judge)
     for _ in range(problems):
         row = setting.frame.iloc[int(rng.integers(len(setting.frame)))]
         other = next(label for label in density.classes_.tolist() if label != row[target])

@@ -31,6 +31,7 @@ SENTENCES: dict[str, str] = {
     "no_node_meets_goal": "None of the {nodes} nodes meets the goal: {remedy}.",
     "not_given": "This density cannot take the fixed features as given: plausibility refers to "
     "everyone.",
+    "nobody_can_change": "Perhaps nobody can change {listed}: name what cannot change as 'fixed'.",
     "others_doubt": "{doubting} of {models} other models that know the table do not take the end "
     "for '{target}'.",
     "rule_in_the_way": "{words} stands in the way: without it there is a path.",

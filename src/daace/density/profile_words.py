@@ -9,6 +9,7 @@ import pandas as pd
 
 from daace._typing import FloatArray, IntArray, Labels
 from daace.data.encoding import Encoding
+from daace.data.kinds import ELSEWHERE
 from daace.density.components import ClassComponents
 
 #: Features that describe a profile, at most, and the smallest difference from the class's mean, in
@@ -103,7 +104,13 @@ def _code_words(
         offsets = (shares[:, c] - mean) / np.sqrt(np.maximum(mean * (1 - mean), 1e-12))
         level = int(np.argmax(offsets))
         name, word = encoding.word(column, level)
-        said.append((float(offsets[level]), f"more often {name} = {word}"))
+        equals = f"= {word}"
+        if word == ELSEWHERE:
+            atoms = [
+                encoding.word(column, other)[1] for other in range(len(mean)) if other != level
+            ]
+            equals = f"other than {' or '.join(atoms)}"
+        said.append((float(offsets[level]), f"more often {name} {equals}"))
     return said
 
 

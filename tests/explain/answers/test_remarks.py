@@ -60,6 +60,20 @@ def test_below_zero(explainer: Explainer) -> None:
     assert "'balance'" not in " ".join(end.notes)  # some were below 0
 
 
+def test_what_perhaps_nobody_can_change() -> None:
+    rng = np.random.default_rng(0)
+    rich = np.repeat([False, True], 100)
+    frame = pd.DataFrame({"age": rng.normal(30 + 30 * rich, 5), "wage": rng.normal(size=200)})
+    table = daace.Table.from_frame(frame.assign(rich=np.where(rich, "yes", "no")), target="rich")
+    explainer = daace.fit(table, judge="density")
+    e = explainer.explain({"age": 30.0, "wage": 0.0}, target="yes")
+    (note,) = (note for note in e.notes if note.code == "nobody_can_change")
+    assert note.fields["features"] == ["age"]
+    assert note == "Perhaps nobody can change 'age': name what cannot change as 'fixed'."
+    same = explainer.explain({"age": 60.0, "wage": 0.0}, target="yes")
+    assert "nobody_can_change" not in [note.code for note in same.notes]
+
+
 def test_a_start_that_is_odd_itself_is_not_blamed_on_the_way(explainer: Explainer) -> None:
     e = explainer.explain(
         {**ROW, "late": -0.5, "children": 0.5},

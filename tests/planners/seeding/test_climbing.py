@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from daace import Constraints, GaussianMixture, Goal, Landscape, PathOptimizer, Problem
+from daace.data.encoding import Encoding
+from daace.data.kinds import Feature
 from daace.planners.seeding import find_goal_points
-from daace.planners.seeding.climbing import climb_to_goal
+from daace.planners.seeding.climbing import Ascent, _climb_one, _climb_smaller, climb_to_goal
 
 from ..clocks import Countdown
 
@@ -47,6 +50,25 @@ def test_the_default_planner_uses_it() -> None:
     plan = PathOptimizer().solve(p, rng=np.random.default_rng(0))
     assert plan.found
     assert (plan.waypoints[:, 1] == 0.0).all()
+
+
+@pytest.mark.parametrize("ascend", [_climb_smaller, partial(_climb_one, which=0)])
+def test_codes_stay_to_the_last_bit(ascend: Ascent) -> None:
+    """A step of scipy may move a column without a slope by a rounding error."""
+    housing = Feature("housing", "category", levels=("own", "rent", "free"), dtype="str")
+    density = GaussianMixture(
+        [1, 1], [[0.0], [3.0]], [np.eye(1)] * 2, ["a", "b"],
+        tables=[[[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]],
+        encoding=Encoding((Feature("income"), housing)),
+    )  # fmt: skip
+    p = Problem(np.array([0.0, 1.0]), Landscape(density), Goal("b", min_posterior=0.9))
+
+    def slacks(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        assert x[1] == 1.0
+        gradients = np.array([[1.0, 1e-13], [1.0, -1e-13]])
+        return gradients @ x - 4.0, gradients
+
+    assert ascend(p, p.x, slacks)[1] == 1.0
 
 
 class Linear:

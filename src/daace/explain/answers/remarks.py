@@ -24,7 +24,8 @@ def find_oddities(problem: Problem, path: np.ndarray) -> tuple[Note, ...]:
     """Return notes on features that leave what all rows of the table had in common.
 
     A density over the real numbers knows nothing of counts, shares or yes and no: it may end a
-    path at -0.3 late payments. What to say to forbid it is named.
+    path at -0.3 late payments; and nothing of what people can change. What to say to forbid it is
+    named.
 
     Args:
         problem: what was asked.
@@ -33,6 +34,12 @@ def find_oddities(problem: Problem, path: np.ndarray) -> tuple[Note, ...]:
     density, rules = problem.landscape.density, problem.constraints
     path = path[:, : len(density.features_)]
     start, moves = path[0], path[1:]
+    changing = ~np.isclose(moves, start, rtol=ROUNDING, atol=0.0, equal_nan=True).all(axis=0)
+    lasting = [
+        feature.name
+        for feature, changes in zip(density.encoding_.features, changing, strict=True)
+        if changes and feature.perhaps_immutable
+    ]
     negative = (moves < 0).any(axis=0) & (start >= 0)
     broken = (np.abs(moves - moves.round()) > ROUNDING).any(axis=0) & (start == start.round())
     below = [
@@ -50,6 +57,8 @@ def find_oddities(problem: Problem, path: np.ndarray) -> tuple[Note, ...]:
         notes.append(Note.of("below_zero", features=below, listed=quote(below)))
     if between:
         notes.append(Note.of("between_whole_numbers", features=between, listed=quote(between)))
+    if lasting:
+        notes.append(Note.of("nobody_can_change", features=lasting, listed=quote(lasting)))
     return tuple(notes)
 
 

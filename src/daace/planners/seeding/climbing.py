@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize
 
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 from daace.landscape.goal import GoalRegion
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, TimeIsUp
@@ -143,24 +143,26 @@ def _slacks_of(region: GoalRegion, clock: Clock | None, model: LinearOdds | None
 def _climb_smaller(problem: Problem, point: FloatArray, slacks: Slacks) -> FloatArray:
     """Maximise `-log(exp(-a) + exp(-b))` of the two slacks a and b, until both are positive."""
     feasible = problem.feasible
+    free, whole = _numbers_of(problem, point)
     arrived: list[FloatArray] = []
 
-    def loss(x: FloatArray) -> tuple[float, FloatArray]:
+    def loss(z: FloatArray) -> tuple[float, FloatArray]:
+        x = whole(z)
         slack, gradients = slacks(x)
         if slack.min() >= WELL_INSIDE and feasible.allows(x[None])[0]:
-            arrived.append(x.copy())
+            arrived.append(x)
             raise _Arrived
         top = float((-slack).max())
         shares = np.exp(-slack - top)
         value = top + float(np.log(shares.sum()))
-        return value, -(shares / shares.sum()) @ gradients
+        return value, -(shares / shares.sum()) @ gradients[:, free]
 
-    bounds = np.column_stack([feasible.lower, feasible.upper])
-    links = _links(problem)
+    bounds = np.column_stack([feasible.lower, feasible.upper])[free]
+    links = _links(problem, free)
     try:
         result = minimize(
             loss,
-            point,
+            point[free],
             jac=True,
             method="SLSQP" if links else "L-BFGS-B",
             bounds=bounds,
@@ -169,7 +171,7 @@ def _climb_smaller(problem: Problem, point: FloatArray, slacks: Slacks) -> Float
         )
     except _Arrived:
         return arrived[0]
-    top: FloatArray = feasible.nearest(result.x[None])[0]
+    top: FloatArray = feasible.nearest(whole(result.x)[None])[0]
     return top
 
 
@@ -180,36 +182,60 @@ class _Arrived(Exception):
 def _climb_one(problem: Problem, point: FloatArray, slacks: Slacks, which: int) -> FloatArray:
     """Maximise one slack while the other is not negative."""
     feasible = problem.feasible
+    free, whole = _numbers_of(problem, point)
 
-    def value(x: FloatArray) -> tuple[float, FloatArray]:
-        slack, gradients = slacks(x)
-        return -float(slack[which]), -gradients[which]
+    def value(z: FloatArray) -> tuple[float, FloatArray]:
+        slack, gradients = slacks(whole(z))
+        return -float(slack[which]), -gradients[which, free]
 
     constraint = {
         "type": "ineq",
-        "fun": lambda x: slacks(x)[0][1 - which] - INSIDE,
-        "jac": lambda x: slacks(x)[1][1 - which],
+        "fun": lambda z: slacks(whole(z))[0][1 - which] - INSIDE,
+        "jac": lambda z: slacks(whole(z))[1][1 - which, free],
     }
-    bounds = np.column_stack([feasible.lower, feasible.upper])
+    bounds = np.column_stack([feasible.lower, feasible.upper])[free]
     with warnings.catch_warnings():  # steps that leave the bounds by rounding are clipped below
         warnings.simplefilter("ignore", RuntimeWarning)
         result = minimize(
             value,
-            point,
+            point[free],
             jac=True,
             method="SLSQP",
             bounds=bounds,
-            constraints=[constraint, *_links(problem)],
+            constraints=[constraint, *_links(problem, free)],
         )
-    top: FloatArray = feasible.nearest(result.x[None])[0]
+    top: FloatArray = feasible.nearest(whole(result.x)[None])[0]
     return top
 
 
-def _links(problem: Problem) -> list[dict[str, object]]:
-    """Return the links between features as constraints for scipy."""
+def _numbers_of(
+    problem: Problem, point: FloatArray
+) -> tuple[IntArray, Callable[[FloatArray], FloatArray]]:
+    """Return the columns that may climb, and a function from their values to a point.
+
+    Codes stay as they are: in steps of scipy they would end beside whole numbers.
+    """
+    codes = list(problem.landscape.density.encoding_.code_sizes)
+    free = np.delete(np.arange(len(point)), codes)
+
+    def whole(z: FloatArray) -> FloatArray:
+        x = point.copy()
+        x[free] = z
+        return x
+
+    return free, whole
+
+
+def _links(problem: Problem, free: IntArray) -> list[dict[str, object]]:
+    """Return the links between features as constraints for scipy.
+
+    Args:
+        problem: its links are between numbers.
+        free: the columns that may climb.
+    """
     slabs = problem.feasible.slabs
     found: list[dict[str, object]] = []
-    for row, low, high in zip(slabs.A, slabs.low, slabs.high, strict=True):
+    for row, low, high in zip(slabs.A[:, free], slabs.low, slabs.high, strict=True):
         sides = [("eq", row, low)] if low == high else [("ineq", row, low), ("ineq", -row, -high)]
         for kind, a, bound in sides:
             if np.isfinite(bound):
