@@ -133,26 +133,32 @@ class MonomialRows:
             begin += len(block)
         return total
 
-    def log_components(
-        self,
-        log_weights: FloatArray,
-        whiteners: FloatArray,
-        offsets: FloatArray,
-        free: FloatArray,
-    ) -> FloatArray:
-        """Return `log w p(x)` of each row and Gaussian over the numbers that are not given.
+    def values(self, parameters: FloatArray) -> FloatArray:
+        """Return the polynomials of each row, shape `(rows, polynomials)`.
 
         Args:
-            log_weights: as of `expect`.
-            whiteners: row i is the residual of number i given those that it depends on.
-            offsets: as of `expect`.
-            free: 0 for numbers that are given, else 1, shape `(n,)`.
+            parameters: coefficients of the monomials, one column per polynomial.
         """
-        parts = np.log(np.einsum("cii->ci", whiteners)) - 0.5 * np.log(2 * np.pi)
-        parameters = self._monomials(
-            log_weights + parts @ free, whiteners * free[:, None], offsets * free
-        )
         return np.concatenate([block @ parameters for block in self.blocks()])
+
+    def residuals(self, whiteners: FloatArray, offsets: FloatArray) -> FloatArray:
+        """Return the coefficients of the monomials in log p of each number given its parents.
+
+        Args:
+            whiteners: row i is the residual of number i given those that it depends on, shape
+                `(gaussians, n, n)`.
+            offsets: as of `expect`.
+
+        Returns:
+            Shape `(n, monomials, gaussians)`.
+        """
+        first, second = self._pairs
+        products = -whiteners[:, :, first] * whiteners[:, :, second]
+        products[:, :, first == second] *= 0.5
+        linear = -offsets[:, :, None] * whiteners
+        constant = np.log(np.einsum("cii->ci", whiteners)) - 0.5 * (offsets**2 + np.log(2 * np.pi))
+        parts = np.concatenate([constant[:, :, None], linear, products], axis=2)
+        return np.ascontiguousarray(parts.transpose(1, 2, 0))
 
     def _parameters(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
@@ -164,18 +170,6 @@ class MonomialRows:
         products[:, first == second] *= 0.5
         constant = log_weights + np.linalg.slogdet(whiteners)[1] - 0.5 * (offsets**2).sum(axis=1)
         constant -= 0.5 * self.n * np.log(2 * np.pi)
-        linear = -np.einsum("cki,ck->ci", whiteners, offsets)
-        return np.ascontiguousarray(np.column_stack([constant, linear, products]).T)
-
-    def _monomials(
-        self, constants: FloatArray, whiteners: FloatArray, offsets: FloatArray
-    ) -> FloatArray:
-        """Return the coefficients of the monomials in `constant - |M x + b|^2 / 2`."""
-        first, second = self._pairs
-        precision = np.einsum("cki,ckj->cij", whiteners, whiteners)
-        products = -precision[:, first, second]
-        products[:, first == second] *= 0.5
-        constant = constants - 0.5 * (offsets**2).sum(axis=1)
         linear = -np.einsum("cki,ck->ci", whiteners, offsets)
         return np.ascontiguousarray(np.column_stack([constant, linear, products]).T)
 

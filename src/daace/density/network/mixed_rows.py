@@ -16,7 +16,7 @@ import numpy as np
 
 from daace._typing import FloatArray, IntArray
 from daace.density.codes import CodeLayout
-from daace.density.network.expectation import MonomialRows
+from daace.density.network.expectation import BLOCK, MonomialRows
 from daace.density.network.profiles import ProfileParameters
 
 
@@ -93,8 +93,16 @@ class MixedRows:
         tables = np.concatenate([t.reshape(-1, len(logs)) for t in parameters.tables])
         found = np.asarray(self.cells(parameters.parents) @ tables)
         whiteners, offsets = parameters.numbers.whitened()
-        for free, (rows, part) in zip(self.patterns, self._parts, strict=True):
-            found[rows] += part.log_components(logs, whiteners, offsets, free)
+        n = whiteners.shape[1]
+        step = max(1, BLOCK // max(1, n**3))  # a wide table has many monomials
+        for begin in range(0, len(logs), step):
+            some = slice(begin, begin + step)
+            of_each = self._parts[0][1].residuals(whiteners[some], offsets[some])
+            flat = of_each.reshape(n, of_each.shape[1] * of_each.shape[2])
+            for free, (rows, part) in zip(self.patterns, self._parts, strict=True):
+                polynomials = (free @ flat).reshape(of_each.shape[1:])
+                polynomials[0] += logs[some]
+                found[rows, some] += part.values(polynomials)
         return found
 
     def cells(self, parents: IntArray) -> Any:
@@ -156,7 +164,7 @@ class MixedRows:
             shares: share of each component in each row.
         """
         sums = np.stack([part.sums(shares[rows]) for rows, part in self._parts])
-        families = np.einsum("pi,pcw->icw", self.patterns, sums)
+        families = np.tensordot(self.patterns, sums, axes=(0, 0))
         part = self._parts[0][1]
         return shares.sum(axis=0), [part.statistics(family) for family in families]
 
