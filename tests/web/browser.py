@@ -70,7 +70,6 @@ class Page:
 
     def settle(self) -> None:
         """Wait until the answer to the latest question is shown."""
-        time.sleep(0.3)  # a question is asked once the controls rest
         self.until(
             lambda: self.run(
                 "const plan = document.querySelector('.dx .plan');"

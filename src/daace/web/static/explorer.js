@@ -30,6 +30,8 @@ class Explorer {
     this.terrain = null;
     this.kept = null;
     this.number = 0;
+    this.asked = 0; // changes of the question, and how many of them the plan answers
+    this.shown = 0;
     this.control = null;
     this.later = debounce(() => this.explain(), REST);
     this.build(host);
@@ -212,12 +214,14 @@ class Explorer {
     put(this.who, `Start: ${store.who}. Every value can be changed.`);
     if (this.backend.can.links) history.replaceState(null, "", `#${store.toHash()}`);
     for (const demand of Object.values(this.demands)) demand.reset();
+    this.asked += 1;
+    this.plan.wait();
     this.later(key);
   }
 
   async explain() {
     this.number += 1;
-    const number = this.number;
+    const { number, asked } = this;
     if (this.control) this.control.abort();
     this.control = new AbortController();
     const { signal } = this.control;
@@ -228,14 +232,24 @@ class Explorer {
       const body = { row, target, settings, constraints };
       const answer = await this.backend.ask("explain", job ? { ...body, job } : body, signal);
       if (number === this.number) {
-        this.plan.idle("");
+        this.shown = asked;
         this.show(answer);
+        this.say("");
       }
     } catch (error) {
-      if (number === this.number) this.plan.idle(error.message);
+      if (number === this.number) {
+        this.shown = asked;
+        this.say(error.message);
+      }
     } finally {
       clearInterval(timer);
     }
+  }
+
+  /** Say something in place of the progress; the plan stays busy if it answers an older question. */
+  say(words) {
+    this.plan.idle(words);
+    if (this.shown !== this.asked) this.plan.wait();
   }
 
   /** Show progress of a search, and how to stop it. */
@@ -273,7 +287,7 @@ class Explorer {
     if (!answer || answer.status === "invalid_row") return;
     const asked = { ...answer.question, answer: answer.answer };
     const fail = (error) => {
-      this.plan.idle(error.message);
+      this.say(error.message);
       return null;
     };
     if (!again) {
@@ -307,7 +321,7 @@ class Explorer {
     const { kept, answer, compare } = this;
     compare.element.hidden = !kept || kept === answer;
     if (compare.element.hidden) {
-      if (kept) this.plan.idle("This plan is kept: change something to compare.");
+      if (kept) this.say("This plan is kept: change something to compare.");
       return;
     }
     put(
@@ -332,7 +346,7 @@ class Explorer {
       const { name, kind, text } = await this.backend.file(format, asked);
       download(name, kind, text);
     } catch (error) {
-      this.plan.idle(error.message);
+      this.say(error.message);
     }
   }
 
@@ -341,9 +355,11 @@ class Explorer {
       const answer = await this.backend.ask("view", { record: JSON.parse(text) });
       this.store.replace(answer.question, "an opened answer");
       this.later.cancel();
+      this.shown = this.asked;
       this.show(answer);
+      this.say("");
     } catch (error) {
-      this.plan.idle(error instanceof SyntaxError ? "The file is no JSON." : error.message);
+      this.say(error instanceof SyntaxError ? "The file is no JSON." : error.message);
     }
   }
 

@@ -40,9 +40,14 @@ export class Plan {
     );
   }
 
+  /** Mark the plan as out of date. */
+  wait() {
+    this.element.setAttribute("aria-busy", "true");
+  }
+
   /** Show that a search is going on; `stop` ends it. */
   busy(words, stop) {
-    this.element.setAttribute("aria-busy", "true");
+    this.wait();
     put(
       this.state,
       h("span", { class: "spinner", "aria-hidden": "true" }),
