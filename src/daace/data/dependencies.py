@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaln
+import scipy
 
 from daace._typing import IntArray
 from daace.data.derived import Derived
@@ -135,7 +135,9 @@ def determines(source: Factor, other: Factor) -> bool:
         choices, cuts = float(len(steps)), len(steps) - 1
     elif len(source.values) > MOST_KEPT or _tells_of_few(source):
         return False
-    chance = gammaln(other.counts + 1).sum() - gammaln(other.counts.sum() + 1)
+    chance = scipy.special.gammaln(other.counts + 1).sum() - scipy.special.gammaln(
+        other.counts.sum() + 1
+    )
     chance += choices * log(len(other.values)) + cuts * log(len(source.values))
     return bool(chance < NO_ACCIDENT)
 

@@ -7,7 +7,7 @@ counterfactual last, as in `Plan.waypoints`.
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy
 
 from daace._checks import check_integer, check_number
 from daace._typing import FloatArray, Labels
@@ -161,7 +161,7 @@ def y_nn(
         raise InvalidInput(
             f"'rows' and 'labels' must be as many, at least one. Got {len(rows)} and {len(labels)}."
         )
-    away = cdist(_rows(path)[-1:], rows)[0]
+    away = scipy.spatial.distance.cdist(_rows(path)[-1:], rows)[0]
     nearest = np.argsort(away, kind="stable")[:k]
     return float(np.mean([str(labels[i]) == str(target) for i in nearest]))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from daace._typing import BoolArray, FloatArray
 
@@ -101,7 +101,7 @@ def nearest(x: FloatArray, G: FloatArray, h: FloatArray) -> FloatArray:
     E = np.vstack([G.T, short / unit])
     f = np.zeros(len(E))
     f[-1] = 1.0
-    multipliers, residual = nnls(E, f)
+    multipliers, residual = scipy.optimize.nnls(E, f)
     if residual <= UNSOLVABLE:
         return x
     r = E @ multipliers - f

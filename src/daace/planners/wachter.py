@@ -7,7 +7,7 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from daace._checks import check_choice
 from daace._typing import FloatArray
@@ -300,7 +300,7 @@ class _MultiplierSearch:
 
         moved = begin - x
         parts = np.concatenate([np.maximum(moved, 0.0), np.maximum(-moved, 0.0)])
-        result = minimize(
+        result = scipy.optimize.minimize(
             loss, parts, jac=True, method="L-BFGS-B", bounds=self.limits, options={"maxiter": 200}
         )
         self.clock.evaluations += int(result.nfev)

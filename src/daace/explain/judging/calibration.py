@@ -10,8 +10,7 @@ likelihood methods", Advances in Large Margin Classifiers.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
+import scipy
 
 from daace._typing import BoolArray, FloatArray
 
@@ -34,7 +33,8 @@ def fit_calibration(odds: FloatArray, hits: BoolArray) -> tuple[float, float]:
 
     Example:
         >>> odds = np.random.default_rng(0).normal(size=4000)
-        >>> hits = np.random.default_rng(1).random(4000) < expit(0.5 * odds + 1)
+        >>> share = 1 / (1 + np.exp(-0.5 * odds - 1))
+        >>> hits = np.random.default_rng(1).random(4000) < share
         >>> [round(part, 1) for part in fit_calibration(odds, hits)]
         [0.5, 1.0]
     """
@@ -46,7 +46,7 @@ def fit_calibration(odds: FloatArray, hits: BoolArray) -> tuple[float, float]:
         slope = np.exp(growth)
         margin = sign * (slope * cut + offset)
         value = np.logaddexp(0.0, -margin).sum() + PRIOR * (growth**2 + offset**2)
-        doubt = -sign * expit(-margin)
+        doubt = -sign * scipy.special.expit(-margin)
         gradient = [
             (doubt * cut).sum() * slope + 2 * PRIOR * growth,
             doubt.sum() + 2 * PRIOR * offset,
@@ -54,5 +54,7 @@ def fit_calibration(odds: FloatArray, hits: BoolArray) -> tuple[float, float]:
         return float(value), np.array(gradient)
 
     bounds = [(np.log(FLATTEST), np.log(STEEPEST)), (-CERTAIN, CERTAIN)]
-    growth, offset = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=bounds).x
+    growth, offset = scipy.optimize.minimize(
+        loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=bounds
+    ).x
     return float(np.exp(growth)), float(offset)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from daace._typing import FloatArray, IntArray, Labels
 from daace.data.table import Table
@@ -185,7 +185,7 @@ class Committee:
             log_joint: of the rows, where it is known.
         """
         joint = self.density.log_joint(X) if log_joint is None else log_joint
-        probabilities: FloatArray = expit(self.log_odds(joint, X, index))
+        probabilities: FloatArray = scipy.special.expit(self.log_odds(joint, X, index))
         return probabilities
 
     def log_posterior(self, X: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.spatial import cKDTree
+import scipy
 
 from daace.data.frames import numeric_matrix
 from daace.exceptions import InvalidInput
@@ -38,7 +38,7 @@ def nearest_rows(e: Answer, rows: object) -> pd.DataFrame:
     data = numeric_matrix(known, what="'rows'") / e.sd[numbers]
     if len(data) < 2:
         raise InvalidInput(argument="rows", expected="be at least two", got=str(len(data)))
-    tree = cKDTree(data)
+    tree = scipy.spatial.cKDTree(data)
     distance, position = tree.query(e.states[names].to_numpy(dtype=np.float64) / e.sd[numbers])
     among = np.sort(tree.query(data, k=2)[0][:, 1])
     return pd.DataFrame(

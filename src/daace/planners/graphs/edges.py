@@ -28,8 +28,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
-from scipy.special import gammaln
+import scipy
 
 from daace._checks import check_choice, check_integer, check_number
 from daace._typing import BoolArray, FloatArray, IntArray
@@ -118,7 +117,7 @@ class EdgeRule:
         if self.kind == "epsilon" and self.epsilon == np.inf:
             return np.ones_like(lengths)
         if self.kind == "knn":
-            unit_ball = 0.5 * features * np.log(np.pi) - gammaln(0.5 * features + 1)
+            unit_ball = 0.5 * features * np.log(np.pi) - scipy.special.gammaln(0.5 * features + 1)
             log_c = float(np.log((self.neighbours(points) or 1) / points) - unit_ball)
         else:
             log_c = features * float(np.log(self.epsilon))
@@ -152,13 +151,15 @@ def raised(landscape: Landscape, log_prob: FloatArray, relief: float) -> FloatAr
 def distances(begins: FloatArray, ends: FloatArray, switches: Switches | None) -> FloatArray:
     """Return the distance of the numbers plus the length of the switch, shape `(begins, ends)`."""
     if switches is None:
-        plain: FloatArray = cdist(begins, ends)
+        plain: FloatArray = scipy.spatial.distance.cdist(begins, ends)
         return plain
     square = np.zeros((len(begins), len(ends)))
     for column, lengths in zip(switches.columns, switches.lengths, strict=True):
         before, after = begins[:, column].astype(np.intp), ends[:, column].astype(np.intp)
         square += lengths[before[:, None], after] ** 2
-    total: FloatArray = cdist(begins * switches.travel, ends * switches.travel) + np.sqrt(square)
+    total: FloatArray = scipy.spatial.distance.cdist(
+        begins * switches.travel, ends * switches.travel
+    ) + np.sqrt(square)
     return total
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
+import scipy
 
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace.density.base import ConditionalDensity
@@ -285,7 +284,7 @@ class Graph:
         if lowest < 0:
             weights, steps = weights - lowest + SHIFT, steps - lowest + SHIFT
         matrix, directed = self._matrix(weights, steps, first, feasible)
-        distance, previous = dijkstra(
+        distance, previous = scipy.sparse.csgraph.dijkstra(
             matrix, directed=directed, indices=len(self.points), return_predecessors=True
         )
         return ShortestPaths(distance[:-1], previous[:-1], len(first), lowest < 0)
@@ -347,7 +346,7 @@ class Graph:
 
     def _matrix(
         self, weights: FloatArray, steps: FloatArray, first: Indices, feasible: FeasibleSet
-    ) -> tuple[csr_array, bool]:
+    ) -> tuple[scipy.sparse.csr_array, bool]:
         """Return the graph with the start as its last point, and whether its edges are directed."""
         size, held = len(self.points) + 1, np.flatnonzero(feasible.direction)
         symmetric = self.switches is None
@@ -355,7 +354,9 @@ class Graph:
             indptr = np.append(self.indptr, self.edges + len(first))
             indices = np.concatenate([self.indices, first])
             data = np.concatenate([weights, steps])
-            return csr_array((data, indices, indptr), shape=(size, size)), not symmetric
+            return scipy.sparse.csr_array(
+                (data, indices, indptr), shape=(size, size)
+            ), not symmetric
         begin, end, origin = self.begins(), self.indices, np.full(len(first), size - 1)
         ordered = self.points[:, held] * feasible.direction[held]
         rise: FloatArray = ordered[end] - ordered[begin]
@@ -364,7 +365,7 @@ class Graph:
         data = np.concatenate([weights[there], weights[back], steps])
         begins = np.concatenate([begin[there], end[back], origin])
         ends = np.concatenate([end[there], begin[back], first])
-        return csr_array((data, (begins, ends)), shape=(size, size)), True
+        return scipy.sparse.csr_array((data, (begins, ends)), shape=(size, size)), True
 
 
 _weights: WeakKeyDictionary[Graph, tuple[object, tuple[FloatArray, FloatArray | None]]] = (

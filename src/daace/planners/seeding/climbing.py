@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from daace._typing import FloatArray, IntArray
 from daace.landscape.goal import GoalRegion
@@ -160,7 +160,7 @@ def _climb_smaller(problem: Problem, point: FloatArray, slacks: Slacks) -> Float
     bounds = np.column_stack([feasible.lower, feasible.upper])[free]
     links = _links(problem, free)
     try:
-        result = minimize(
+        result = scipy.optimize.minimize(
             loss,
             point[free],
             jac=True,
@@ -196,7 +196,7 @@ def _climb_one(problem: Problem, point: FloatArray, slacks: Slacks, which: int) 
     bounds = np.column_stack([feasible.lower, feasible.upper])[free]
     with warnings.catch_warnings():  # steps that leave the bounds by rounding are clipped below
         warnings.simplefilter("ignore", RuntimeWarning)
-        result = minimize(
+        result = scipy.optimize.minimize(
             value,
             point[free],
             jac=True,
