@@ -286,5 +286,26 @@ def test_importing_daace_is_light() -> None:
     )
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert "daace" in loaded
+    assert not loaded & {"numpy", "pandas", "scipy"}  # names are loaded when they are used
+
+
+def test_using_daace_loads_no_heavy_package() -> None:
+    code = "import sys, daace; [getattr(daace, name) for name in daace.__all__]; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    loaded = set(done.stdout.split())
+    assert "daace.explain.explainer" in loaded
     assert not loaded & {"torch", "matplotlib", "pymoo", "sklearn", "joblib", "typer", "optuna"}
     assert not loaded & {"fastapi", "uvicorn", "pydantic", "anywidget"}
+    assert not loaded & {"scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.spatial"}
+
+
+def test_public_names_are_found_where_they_are_listed() -> None:
+    import daace
+
+    assert {"fit", "load", "Explainer", "Table"} <= set(daace.__all__)
+    assert set(daace.__all__) <= set(dir(daace))
+    assert daace.density.LinearGaussianNetwork is daace.LinearGaussianNetwork
+    with pytest.raises(AttributeError, match="module 'daace' has no attribute 'fits'"):
+        _ = daace.fits

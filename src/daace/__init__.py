@@ -1,93 +1,40 @@
-"""Actionable counterfactual explanations: what would have to change, and how to get there."""
+"""Actionable counterfactual explanations: what would have to change, and how to get there.
 
-from daace.data.catalog import load_table
-from daace.data.preprocess import preprocess
-from daace.data.standardizer import Standardizer
-from daace.data.table import Table
-from daace.density.base import ConditionalDensity
-from daace.density.kde import KernelDensity
-from daace.density.linear_gaussian import LinearGaussianNetwork
-from daace.density.mixture import GaussianMixture
-from daace.density.realnvp import RealNVP
-from daace.density.tuning.tune import tune_realnvp
-from daace.exceptions import (
-    DaaceError,
-    InvalidInput,
-    MissingDependency,
-    MissingFile,
-    ModelFileError,
-    NotFitted,
-    PrivacyError,
-)
-from daace.explain.answers.summary import Summary
-from daace.explain.decision import DecisionReasons
-from daace.explain.explainer import Explainer
-from daace.explain.explanation import Explanation
-from daace.explain.fitting import fit
-from daace.explain.loading import load
-from daace.explain.several.audit import Audit
-from daace.explain.several.batch import Batch
-from daace.explain.several.front import ExplanationFront
-from daace.explain.several.tradeoff import Tradeoff
-from daace.explain.trust.check import Check
-from daace.explain.trust.network import Network
-from daace.explain.trust.stability import Stability
-from daace.landscape.constraints import Constraints
-from daace.landscape.cost import Landscape
-from daace.landscape.goal import Goal
-from daace.landscape.problem import Problem
-from daace.landscape.rules.link import Link
-from daace.planners.base import Plan, Planner, Status
-from daace.planners.face import Face
-from daace.planners.nsga2 import NSGA2
-from daace.planners.optimizer import PathOptimizer
-from daace.planners.roadmap import Roadmap
-from daace.planners.wachter import Wachter
+The public names are those of `__init__.pyi`. Each is loaded when it is first used, so that
+`import daace` and `daace --help` take no time.
+"""
+
+import ast
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "NSGA2",
-    "Audit",
-    "Batch",
-    "Check",
-    "ConditionalDensity",
-    "Constraints",
-    "DaaceError",
-    "DecisionReasons",
-    "Explainer",
-    "Explanation",
-    "ExplanationFront",
-    "Face",
-    "GaussianMixture",
-    "Goal",
-    "InvalidInput",
-    "KernelDensity",
-    "Landscape",
-    "LinearGaussianNetwork",
-    "Link",
-    "MissingDependency",
-    "MissingFile",
-    "ModelFileError",
-    "Network",
-    "NotFitted",
-    "PathOptimizer",
-    "Plan",
-    "Planner",
-    "PrivacyError",
-    "Problem",
-    "RealNVP",
-    "Roadmap",
-    "Stability",
-    "Standardizer",
-    "Status",
-    "Summary",
-    "Table",
-    "Tradeoff",
-    "Wachter",
-    "fit",
-    "load",
-    "load_table",
-    "preprocess",
-    "tune_realnvp",
-]
+#: The module of each public name.
+_HOMES = {
+    alias.name: str(node.module)
+    for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+}
+
+#: Packages and modules that hold them, known as `daace.density` and so on.
+_ROOMS = {home.split(".")[1] for home in _HOMES.values()}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _ROOMS:
+        value = import_module(f"daace.{name}")
+    else:
+        raise AttributeError(f"module 'daace' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_ROOMS})
