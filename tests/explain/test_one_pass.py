@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from daace import Constraints, Problem, load_table
@@ -43,6 +44,14 @@ def built(monkeypatch) -> Counter[str]:
     return counted
 
 
+@pytest.fixture(scope="module")
+def loans() -> tuple[Explainer, pd.DataFrame]:
+    table = load_table("loans")
+    frame = table.to_frame()
+    refused = frame[frame[table.target] != "granted"].drop(columns=table.target)
+    return fit(table.take(np.arange(600)), density="linear-gaussian"), refused.head(2)
+
+
 def judged(rows):
     return 1 / (1 + np.exp(2 - rows["x1"]))
 
@@ -59,6 +68,19 @@ def test_each_problem_is_built_once(mixture, straight, built, settings):
     built.clear()
     explainer.tradeoff([0.0, 0.0], target="well", penalties=(0, 1, 2))
     assert built == {"problems": 3, "compiled": 3}
+
+
+@pytest.mark.parametrize("rules", [{}, {"fixed": ["age"], "max_changed": 6}])
+def test_constraints_are_compiled_once_a_row_whatever_is_searched(built, loans, rules):
+    # Defaults: a committee, few changes, round values, on a table with codes. The planner looks at
+    # narrower problems on the way, whose rules are those of the row.
+    explainer, rows = loans
+    settings = {"target": "granted", "constraints": Constraints(**rules)}
+    assert explainer.explain(rows.iloc[0], **settings).found
+    assert built["compiled"] == 1
+    built.clear()
+    assert all(e.found for e in explainer.explain_batch(rows, **settings))
+    assert built["compiled"] == len(rows)
 
 
 def test_the_path_to_the_planner_is_short(mixture, monkeypatch):
