@@ -12,6 +12,7 @@ from daace._typing import FloatArray
 from daace.data.numbers import LARGEST
 from daace.density.base import ConditionalDensity
 from daace.density.draws import DrawStatistics
+from daace.density.given_draws import describe_given
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape
@@ -183,7 +184,7 @@ def _draws_given(
     fixed = np.array([j for j, name in enumerate(density.features_) if name in names], np.intp)
     if not 0 < len(fixed) < len(density.features_):
         return density.draws_
-    draws = density.draws_given(fixed, x)
+    draws = describe_given(density, fixed, x)
     return density.draws_ if draws is None else draws
 
 
