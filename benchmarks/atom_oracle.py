@@ -11,15 +11,14 @@ values of two grids are extrapolated; the difference of the two bounds the error
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from benchmarks.geodesic import cheapest_on_edge
-from benchmarks.mixed_oracle import march
-from daace import Constraints, GaussianMixture, Goal, Landscape, PathOptimizer, Problem
+from benchmarks.mixed_oracle import judge_planner, main, march
+from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.density.bayes import log_sum_exp
@@ -286,29 +285,15 @@ def compare(number: int, finest: float = 0.05) -> dict[str, object]:
     """Return what one problem costs, by the planner and by the oracle."""
     problem = make_problem(number)
     exact, error = oracle(problem, finest)
-    planner = PathOptimizer(vertices=(0, 1, 2, 3, 4, 5), vertex_tolerance=0)
-    plan = planner.solve(problem, rng=np.random.default_rng(0))
-    valid = plan.found and problem.met_by(plan.waypoints[-1])
+    plan, verdict = judge_planner(problem, exact)
     return {
         "problem": number,
         "combinations": len(AtomGrid(problem, 1.0).layers),
-        "oracle": exact,
         "oracle error": error,
-        "cost": plan.cost,
-        "ratio": plan.cost / exact,
-        "valid": bool(valid and problem.feasible.contains(plan.waypoints)),
+        **verdict,
         "codes": " ".join("".join(str(int(c)) for c in row) for row in plan.waypoints[:, 2:]),
-        "seconds": plan.seconds,
     }
 
 
 if __name__ == "__main__":
-    import pandas as pd
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", type=int, default=40)
-    rows = pd.DataFrame([compare(k) for k in range(parser.parse_args().problems)])
-    print(rows.to_string())
-    ratio = rows["ratio"]
-    print(f"at most 1.02: {(ratio <= 1.02).mean():.1%}, at most 1.10: {(ratio <= 1.10).mean():.1%}")
-    print(f"largest: {ratio.max():.4f}, invalid: {(~rows['valid']).sum()}")
+    main(compare, __doc__)

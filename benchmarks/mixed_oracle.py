@@ -10,12 +10,14 @@ bounds the error.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.geodesic import cheapest_on_edge
-from daace import GaussianMixture, Goal, Landscape, PathOptimizer, Problem
+from daace import GaussianMixture, Goal, Landscape, PathOptimizer, Plan, Problem
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.density.bayes import log_sum_exp
@@ -182,29 +184,40 @@ def compare(number: int, cells: tuple[int, int] = (120, 240)) -> dict[str, objec
     problem = make_problem(number)
     coarse, fine = (LayeredGrid(problem, count).cheapest() for count in cells)
     exact = 2 * fine - coarse
-    planner = PathOptimizer(vertices=(0, 1, 2, 3, 4, 5), vertex_tolerance=0)
-    plan = planner.solve(problem, rng=np.random.default_rng(0))
-    valid = plan.found and problem.met_by(plan.waypoints[-1])
+    plan, verdict = judge_planner(problem, exact)
     return {
         "problem": number,
         "combinations": len(LayeredGrid(problem, 2).layers),
-        "oracle": exact,
         "oracle error": abs(fine - coarse) / exact,
+        **verdict,
+        "switches": int((np.diff(plan.waypoints[:, 2:], axis=0) != 0).any(axis=1).sum()),
+    }
+
+
+def judge_planner(problem: Problem, exact: float) -> tuple[Plan, dict[str, object]]:
+    """Return the planner's plan, and how its cost compares with that of the oracle."""
+    planner = PathOptimizer(vertices=(0, 1, 2, 3, 4, 5), vertex_tolerance=0)
+    plan = planner.solve(problem, rng=np.random.default_rng(0))
+    valid = plan.found and problem.met_by(plan.waypoints[-1])
+    return plan, {
+        "oracle": exact,
         "cost": plan.cost,
         "ratio": plan.cost / exact,
         "valid": bool(valid and problem.feasible.contains(plan.waypoints)),
-        "switches": int((np.diff(plan.waypoints[:, 2:], axis=0) != 0).any(axis=1).sum()),
         "seconds": plan.seconds,
     }
 
 
-if __name__ == "__main__":
-    import pandas as pd
-
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(compare: Callable[[int], dict[str, object]], about: str | None) -> None:
+    """Compare the planner with an oracle on the first problems, and print the ratios."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--problems", type=int, default=40)
     rows = pd.DataFrame([compare(k) for k in range(parser.parse_args().problems)])
     print(rows.to_string())
     ratio = rows["ratio"]
     print(f"at most 1.02: {(ratio <= 1.02).mean():.1%}, at most 1.10: {(ratio <= 1.10).mean():.1%}")
     print(f"largest: {ratio.max():.4f}, invalid: {(~rows['valid']).sum()}")
+
+
+if __name__ == "__main__":
+    main(compare, __doc__)

@@ -105,6 +105,7 @@ def answers() -> Answers:
         for kind, density in densities(name, table):
             yield from _of_density(f"{name}/{kind}", table, density)
     yield from _rules()
+    yield from _mixed()
     yield from _classifiers()
     yield from _files()
     yield from _study()
@@ -172,6 +173,37 @@ def _rules() -> Answers:
     for row in range(4):
         e = explainer.explain(refused.iloc[row], target="yes", constraints=tight)
         yield f"rules/reasons/{row}", [e, e.notes]
+
+
+def _mixed() -> Answers:
+    """Answers of `daace.fit` as it is, with a committee, about categories, atoms and numbers."""
+    table = daace.load_table("loans")
+    frame, target = table.to_frame(), table.classes[-1].item()
+    refused = frame[frame[table.target] != target].head(6)
+    explainer = daace.fit(table)
+    category = next(name for name in frame if frame[name].dtype.kind not in "iuf")
+    number = next(name for name in frame if frame[name].dtype.kind == "f")
+    rules: dict[str, dict[str, Any]] = {
+        "none": {},
+        "fixed": {"fixed": [category, number]},
+        "few": {"max_changed": 5},
+        "bounds": {"upper": {number: float(frame[number].quantile(0.9))}},
+        "only up": {"only_up": [number]},
+        "not natural": {"natural": False},
+    }
+    for name, rule in rules.items():
+        constraints = daace.Constraints(**rule)
+        batch = explainer.explain_batch(refused, target=target, constraints=constraints)
+        for row, e in enumerate(batch):
+            yield f"mixed/{name}/{row}", [e, str(e)]
+        e = explainer.explain(refused.iloc[1], target=target, constraints=constraints)
+        yield f"mixed/{name}/alone", [e, str(e)]
+    e = explainer.explain(refused.iloc[0], target=target, alternatives=2)
+    yield "mixed/alternatives", e
+    yield "mixed/tradeoff", list(explainer.tradeoff(refused.iloc[2], target=target))
+    plain = daace.Explainer(explainer.density, changes="all", round=False, judge="density")
+    for row in range(3):
+        yield f"mixed/plain/{row}", plain.explain(refused.iloc[row], target=target)
 
 
 def _classifiers() -> Answers:

@@ -40,7 +40,7 @@ COMMON = {
 }
 
 #: What landscape and planners may know of densities: what holds for any of them.
-ABSTRACT = {"daace.density.base", "daace.density.bayes", "daace.density.draws"}
+ABSTRACT = {f"daace.density.{name}" for name in ("base", "bayes", "draws", "given_draws")}
 
 #: Where else a package may be named; elsewhere it may not be imported, not even inside a function.
 HOMES = {

@@ -7,6 +7,7 @@ from daace import GaussianMixture, InvalidInput, KernelDensity, LinearGaussianNe
 from daace.data.synthetic import draw_table, random_mixture
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
+from daace.density.given_draws import describe_given
 
 MAKERS = {
     "network": lambda _, table: LinearGaussianNetwork().fit(table),
@@ -60,7 +61,7 @@ def test_draws_follow_it(density: ConditionalDensity) -> None:
 
 def test_a_person_is_compared_with_those_who_share_it(density: ConditionalDensity) -> None:
     x = np.array([0.3, 1.1, -0.2])
-    quick = density.draws_given(np.array([1]), x)
+    quick = describe_given(density, np.array([1]), x)
     given = density.given(at(density, 1.1))
     shift = (
         density.log_prob(with_second(np.zeros((1, 2)), 1.1)) - given.log_prob(np.zeros((1, 2)))
@@ -89,7 +90,7 @@ def test_what_cannot_be_given(values: dict[str, float], message: str) -> None:
 def test_a_flow_cannot_say() -> None:
     with pytest.raises(InvalidInput, match="A RealNVP has no exact density of some features"):
         RealNVP().given({"x1": 0.0})
-    assert RealNVP().draws_given(np.array([0]), np.zeros(3)) is None
+    assert describe_given(RealNVP(), np.array([0]), np.zeros(3)) is None
 
 
 def test_part_of_a_kde_cannot_be_saved() -> None:

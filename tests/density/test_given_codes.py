@@ -14,6 +14,7 @@ from daace.data.kinds import Feature
 from daace.density import given_components
 from daace.density.base import ConditionalDensity
 from daace.density.codes import CodeLayout
+from daace.density.given_draws import describe_given
 from daace.exceptions import InvalidInput
 from daace.testing.code_states import follow_by_states
 
@@ -147,7 +148,7 @@ def test_a_person_is_compared_with_those_who_share_it(density: ConditionalDensit
     given = density.given(values)
     row = density.to_model({**values, "debt": 7.0, "kids": 1})[0]
     fixed = np.array([density.features_.index(name) for name in values])
-    quick = density.draws_given(fixed, row)
+    quick = describe_given(density, fixed, row)
     rest = given.to_model({"debt": 7.0, "kids": 1})
     shift = float(density.log_prob(row[None])[0] - given.log_prob(rest)[0])
     assert quick is not None
@@ -160,7 +161,7 @@ def test_too_many_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     known = mixture()
     with pytest.raises(InvalidInput, match="'given' must fix numbers that depend on few others"):
         known.given({"debt": 1.0})
-    assert known.draws_given(np.array([1]), np.zeros(6)) is None
+    assert describe_given(known, np.array([1]), np.zeros(6)) is None
     assert known.given({"housing": "own"}).features_ == ("savings", "debt", "kids")
 
 

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 
 from daace._typing import FloatArray
 from daace.data.table import Table
+from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints
@@ -29,11 +30,21 @@ def _start(flowers: LinearGaussianNetwork) -> FloatArray:
     return np.asarray(flowers.to_model([6.0, 3.0, 4.0, 1.2])[0])
 
 
+def _feasible(
+    rules: Constraints,
+    density: ConditionalDensity,
+    start: FloatArray,
+    box: tuple[FloatArray, FloatArray] | None = None,
+) -> FeasibleSet:
+    draws = (density.draws_.lower, density.draws_.upper)
+    return rules.compile(density, start).finish(draws if box is None else box).feasible
+
+
 # Compilation --------------------------------------------------------------------------------------
 
 
 def test_without_rules_the_box_is_that_of_the_draws(flowers: LinearGaussianNetwork) -> None:
-    feasible = Constraints().compile(flowers, _start(flowers)).feasible
+    feasible = _feasible(Constraints(), flowers, _start(flowers))
     assert np.array_equal(feasible.lower, flowers.draws_.lower)
     assert np.array_equal(feasible.upper, flowers.draws_.upper)
     assert not feasible.direction.any()
@@ -42,7 +53,7 @@ def test_without_rules_the_box_is_that_of_the_draws(flowers: LinearGaussianNetwo
 
 def test_the_box_stretches_to_the_start(flowers: LinearGaussianNetwork) -> None:
     start = np.array([30.0, -30.0, 0.0, 0.0])
-    feasible = Constraints().compile(flowers, start).feasible
+    feasible = _feasible(Constraints(), flowers, start)
     assert feasible.upper[0] == 30
     assert feasible.lower[1] == -30
     assert feasible.contains(start[None])
@@ -50,7 +61,7 @@ def test_the_box_stretches_to_the_start(flowers: LinearGaussianNetwork) -> None:
 
 def test_a_box_of_ones_own(flowers: LinearGaussianNetwork) -> None:
     box = (np.full(4, -0.5), np.full(4, 9.0))
-    feasible = Constraints().compile(flowers, np.array([0.0, -2.0, 0.0, 0.0]), box).feasible
+    feasible = _feasible(Constraints(), flowers, np.array([0.0, -2.0, 0.0, 0.0]), box)
     assert feasible.lower.tolist() == [-0.5, -2.0, -0.5, -0.5]
     assert feasible.upper.tolist() == [9.0] * 4
     assert box[0].tolist() == [-0.5] * 4
@@ -58,7 +69,7 @@ def test_a_box_of_ones_own(flowers: LinearGaussianNetwork) -> None:
 
 def test_rules_in_the_users_units(flowers: LinearGaussianNetwork) -> None:
     start = _start(flowers)
-    feasible = (
+    feasible = _feasible(
         Constraints(
             fixed=["sepal length"],
             lower={"sepal width": 2.5, "petal length": -100},
@@ -66,9 +77,9 @@ def test_rules_in_the_users_units(flowers: LinearGaussianNetwork) -> None:
             only_up=["petal width"],
             only_down=["petal length"],
             weights={"petal length": 3},
-        )
-        .compile(flowers, start)
-        .feasible
+        ),
+        flowers,
+        start,
     )
     lower, upper = flowers.to_user(np.stack([feasible.lower, feasible.upper])).to_numpy()
     assert lower[0] == pytest.approx(6.0) == upper[0]
@@ -84,7 +95,7 @@ def test_rules_in_the_users_units(flowers: LinearGaussianNetwork) -> None:
 
 def test_fixed_goes_before_directions(flowers: LinearGaussianNetwork) -> None:
     rules = Constraints(fixed=["petal width"], only_up=["petal width"])
-    feasible = rules.compile(flowers, _start(flowers)).feasible
+    feasible = _feasible(rules, flowers, _start(flowers))
     assert feasible.direction.tolist() == [0, 0, 0, 0]
     assert feasible.lower[3] == feasible.upper[3]
 
@@ -92,7 +103,7 @@ def test_fixed_goes_before_directions(flowers: LinearGaussianNetwork) -> None:
 def test_a_bound_at_the_start_holds_in_spite_of_rounding(flowers: LinearGaussianNetwork) -> None:
     start = _start(flowers)
     rules = Constraints(lower={"sepal length": 6.0}, upper={"petal width": 1.2})
-    feasible = rules.compile(flowers, start).feasible
+    feasible = _feasible(rules, flowers, start)
     assert feasible.contains(start[None])
     assert feasible.lower[0] == pytest.approx(start[0], abs=1e-9)
 
@@ -224,7 +235,7 @@ def test_projection_does_not_change_its_argument() -> None:
 def test_changes_are_bounded_from_the_start(flowers: LinearGaussianNetwork) -> None:
     start = _start(flowers)
     rules = Constraints(max_rise={"petal width": 0.5}, max_fall={"petal width": 0.0})
-    feasible = rules.compile(flowers, start).feasible
+    feasible = _feasible(rules, flowers, start)
     user = flowers.to_user(np.stack([feasible.lower, feasible.upper]))["petal width"]
     assert user.tolist() == pytest.approx([1.2, 1.7])
 
@@ -242,7 +253,7 @@ def test_steps_whole_numbers_and_links_in_the_users_units(flowers: LinearGaussia
         ],
         max_changed=2,
     )
-    feasible = rules.compile(flowers, start).feasible
+    feasible = _feasible(rules, flowers, start)
     scale = flowers.standardizer_.scale
     assert (feasible.steps * scale).tolist() == pytest.approx([np.inf, np.inf, 2.0, 0.25])
     assert feasible.grid.features.tolist() == [2]

@@ -109,5 +109,6 @@ def test_whole_numbers_with_a_direction_do_not_exclude_the_start():
     rows = table.to_frame()[list(density.features_)].iloc[:60]
     for _, row in rows.iterrows():
         x = density.to_model(row)[0]
-        feasible = rules.compile(density, x, row=density.user_values(row)[0]).feasible
+        draft = rules.compile(density, x, row=density.user_values(row)[0])
+        feasible = draft.finish((density.draws_.lower, density.draws_.upper)).feasible
         assert feasible.contains(np.stack([x, x]))

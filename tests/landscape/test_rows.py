@@ -17,10 +17,10 @@ START = np.array([41.0, 0.1, 999.9])
 
 def row_map(**rules: object) -> RowMap:
     x = STANDARDIZER.transform(START)
-    draft = Draft(FEATURES, STANDARDIZER, x, START, box=(x - 9, x + 9))
+    draft = Draft(FEATURES, STANDARDIZER, x, START)
     for rule in Constraints(**rules).rules:  # type: ignore[arg-type]
         rule.compile(draft)
-    return draft.finish().to_user
+    return draft.finish((x - 9, x + 9)).to_user
 
 
 def test_what_stays_is_the_users_own_value() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -17,16 +16,8 @@ from daace.data.labels import find_class
 from daace.data.standardizer import Standardizer
 from daace.data.table import Table, check_numbers, check_table
 from daace.density.bayes import log_posterior, log_sum_exp
-from daace.density.draws import (
-    DRAWS,
-    DRAWS_SEED,
-    GIVEN_DRAWS,
-    POOLED,
-    DrawStatistics,
-    HeldOut,
-    Pool,
-)
-from daace.density.parameters import change_params, read_params
+from daace.density.draws import DRAWS, DRAWS_SEED, POOLED, DrawStatistics, HeldOut, Pool
+from daace.density.parameters import change_params, copy_unfitted, read_params, show_params
 from daace.density.privacy import check_class_sizes
 from daace.density.rows import check_model_rows, encode_rows, frame_of_rows
 from daace.density.segments import ToEnd, along_segments, in_one_pass, in_two_passes
@@ -188,25 +179,17 @@ class ConditionalDensity(ABC):
         """
         return None
 
-    def draws_given(self, fixed: IntArray, x: FloatArray) -> DrawStatistics | None:
-        """Return the statistics of log p over draws that share some features with a row.
-
-        They are those of `given` with log p(x_fixed) added: in the units of `log_prob`, so that a
-        person is compared with others who cannot change the same things.
+    def find_profiles(self, X: FloatArray) -> tuple[list[str], dict[str, str]]:
+        """Return the most probable profile of each row, and what sets apart those that occur.
 
         Args:
-            fixed: positions of the shared features.
-            x: the row in model space, shape `(n,)`.
+            X: rows in model space, shape `(rows, n)`.
 
         Returns:
-            None if this density cannot say.
+            Class and number for each row, such as 'benign 2', or empty text without profiles; and a
+            description of each by name.
         """
-        if type(self).draw_given is ConditionalDensity.draw_given:
-            return None
-        atoms = self.encoding_.atom_columns
-        codes = [atoms[j] for j in fixed.tolist() if j in atoms]
-        X = self.draw_given(np.array([*fixed, *codes], dtype=np.intp), x, GIVEN_DRAWS)
-        return None if X is None else self.draws_.with_log_prob(self.log_prob(X))
+        return [""] * len(X), {}
 
     # What follows from it ---------------------------------------------------------------------
 
@@ -242,12 +225,10 @@ class ConditionalDensity(ABC):
             classes)`: it returns the gradient of `sum(W * J)` with respect to the waypoints,
             and the `looks` gradients at the ends, shape `(paths, looks, n)`.
         """
+        evaluate = self.log_joint_and_pullback
         if type(self).log_joint_along is not ConditionalDensity.log_joint_along:
-            return in_two_passes(
-                self.log_joint_along, self.log_joint_and_pullback, paths, nodes, looks
-            )
-        evaluate, held = self.log_joint_and_pullback, self.encoding_.code_sizes
-        return in_one_pass(evaluate, paths, nodes, looks, held)
+            return in_two_passes(self.log_joint_along, evaluate, paths, nodes, looks)
+        return in_one_pass(evaluate, paths, nodes, looks, self.encoding_.code_sizes)
 
     def log_joint(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y) for every class, shape `(rows, classes)`."""
@@ -287,8 +268,7 @@ class ConditionalDensity(ABC):
             Shape `(rows, n)`.
         """
         joint, pullback = self.log_joint_and_pullback(self._check_rows(X))
-        weights = np.asarray(W, dtype=np.float64)
-        if weights.shape != joint.shape:
+        if (weights := np.asarray(W, dtype=np.float64)).shape != joint.shape:
             raise InvalidInput(
                 argument="W", expected=f"have shape {joint.shape}", got=str(weights.shape)
             )
@@ -308,7 +288,6 @@ class ConditionalDensity(ABC):
         if index not in pools:
             rng = np.random.default_rng([DRAWS_SEED, index])
             X = self.sample(POOLED, rng=rng, label=label)[0].copy()
-            X.flags.writeable = False  # classifiers may cache what they predict for these draws
             pools[index] = Pool(X, self.log_joint(X))
         return pools[index]
 
@@ -370,31 +349,10 @@ class ConditionalDensity(ABC):
 
     # As scikit-learn has it -------------------------------------------------------------------
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor, by name.
-
-        Args:
-            deep: for scikit-learn; no argument of a density has arguments of its own.
-        """
-        return read_params(self)
-
-    def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor, by name; what was learned stays until the next fit.
-
-        Example:
-            >>> from daace import KernelDensity
-            >>> KernelDensity().set_params(bandwidth=0.5)
-            KernelDensity(bandwidth=0.5, smoothing='cv', max_rows_per_class=10000)
-        """
-        return change_params(self, params)
-
-    def __sklearn_clone__(self) -> Self:
-        """Return an unfitted density with the same arguments: `sklearn.base.clone`."""
-        return type(self)(**deepcopy(self.get_params()))
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({settings})"
+    get_params = read_params
+    set_params = change_params
+    __sklearn_clone__ = copy_unfitted
+    __repr__ = show_params
 
     def __getattr__(self, name: str) -> Any:
         learned = name.endswith("_") and not name.startswith("_")
@@ -419,16 +377,12 @@ class ConditionalDensity(ABC):
         check_class_sizes(table, self.fewest_rows)
         names, codes = table.encoding.column_names, tuple(table.encoding.code_sizes)
         standardizer = Standardizer.fit(table.X, features=names, codes=codes)
-        self.classes_ = table.classes
-        self.features_ = table.features
+        self.classes_, self.features_ = table.classes, table.features
         self.encoding_ = table.encoding
         self.line_weights_ = {}
-        self.target_ = table.target
-        self.units_ = dict(table.units)
-        self.whole_ = table.whole
-        self.nonnegative_ = table.nonnegative
-        self.left_out_ = dict(table.left_out)
-        self.columns_ = table.columns
+        self.target_, self.units_ = table.target, dict(table.units)
+        self.whole_, self.nonnegative_ = table.whole, table.nonnegative
+        self.left_out_, self.columns_ = dict(table.left_out), table.columns
         self.standardizer_ = standardizer
         self.__dict__.pop("_pools", None)
         return standardizer.transform(table.X), np.searchsorted(table.classes, table.y)
@@ -439,8 +393,7 @@ class ConditionalDensity(ABC):
 
     def _check_fitted(self) -> None:
         if "standardizer_" not in self.__dict__:
-            name = type(self).__name__
-            raise NotFitted(f"This {name} is not fitted: call fit(table) first.")
+            raise NotFitted(f"This {type(self).__name__} is not fitted: call fit(table) first.")
 
     def _check_rows(self, X: FloatArray) -> FloatArray:
         self._check_fitted()

@@ -116,6 +116,9 @@ class Pool:
     X: FloatArray
     log_joint: FloatArray
 
+    def __post_init__(self) -> None:
+        self.X.flags.writeable = False  # classifiers may cache what they predict for these draws
+
     @cached_property
     def principal_axes(self) -> tuple[FloatArray, FloatArray]:
         """Variances along the principal axes of the draws, and the axes as columns."""

@@ -42,12 +42,13 @@ from daace.density.network.profile_count import (
 )
 from daace.density.network.profiles import Climb, ProfileLearner, ProfileParameters
 from daace.density.network_arrays import (
+    components_to_arrays,
+    graph_to_arrays,
     parameters_from_arrays,
     tables_from_arrays,
-    tables_to_arrays,
 )
 from daace.density.privacy import FEWEST_ROWS, count_copies
-from daace.density.profile_words import describe_profiles, number_within
+from daace.density.profile_words import describe_profiles, find_profiles, number_within
 from daace.density.splits import split_for_check
 from daace.density.transaction import all_or_nothing
 from daace.exceptions import InvalidInput
@@ -262,6 +263,9 @@ class LinearGaussianNetwork(ConditionalDensity):
         self._check_fitted()
         return describe_profiles(self.components_, self.classes_, self.encoding_, self.target_)
 
+    def find_profiles(self, X: FloatArray) -> tuple[list[str], dict[str, str]]:
+        return find_profiles(self.components_, X, self.classes_, self.encoding_)
+
     def coefficients_frame(self) -> pd.DataFrame:
         """Return parent, child, class, profile and coefficient of each arc between features.
 
@@ -313,14 +317,9 @@ class LinearGaussianNetwork(ConditionalDensity):
             "coefficients": self.coefficients_,
             "intercepts": self.intercepts_,
             "variances": self.variances_,
-            "arcs": self.structure_.arcs.astype(np.float64),
-            "class_arcs": self.structure_.class_arcs.astype(np.float64),
+            **graph_to_arrays(self.structure_),
+            **components_to_arrays(self.components_),
         }
-        if not self.components_.single:
-            arrays["log_weights"] = self.components_.gaussians.log_weights
-            arrays["owner"] = self.components_.owner.astype(np.float64)
-        if self.components_.codes is not None:
-            arrays |= tables_to_arrays(self.components_.codes)
         settings = {
             "start": self.start,
             "max_parents": self.max_parents,
@@ -381,22 +380,13 @@ class LinearGaussianNetwork(ConditionalDensity):
         names = self._numbers
         forced = read_arcs(self.forced, "forced", names, self.target_)
         forbidden = read_arcs(self.forbidden, "forbidden", names, self.target_)
+        most = self.max_parents
         first = first_graph(
-            forced,
-            forbidden,
-            table,
-            start=self.start,
-            max_parents=self.max_parents,
-            features=names,
+            forced, forbidden, table, start=self.start, max_parents=most, features=names
         )
 
         def climb(stats: SufficientStatistics, before: Structure | None) -> Structure:
-            return hill_climb(
-                stats,
-                first if before is None else before,
-                max_parents=self.max_parents,
-                forced=forced,
-                forbidden=forbidden,
-            )
+            begin = first if before is None else before
+            return hill_climb(stats, begin, max_parents=most, forced=forced, forbidden=forbidden)
 
         return climb

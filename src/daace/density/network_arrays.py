@@ -10,6 +10,7 @@ from daace._typing import FloatArray
 from daace.data.encoding import Encoding
 from daace.density.base_measure import check_line_weights
 from daace.density.codes import CodeLayout, CodeTables, parents_first
+from daace.density.components import ClassComponents
 from daace.density.network.graph import Structure, topological_order
 from daace.density.network.profiles import ProfileParameters
 
@@ -62,6 +63,21 @@ def parameters_from_arrays(
     if not np.allclose(parameters.log_prior, arrays["log_prior"], rtol=0, atol=1e-6):
         raise ValueError("the shares of its profiles do not sum to those of the classes")
     return parameters, structure
+
+
+def graph_to_arrays(structure: Structure) -> dict[str, FloatArray]:
+    """Return the arcs by name: 1 where there is one."""
+    names = ("arcs", "class_arcs")
+    return {name: getattr(structure, name).astype(np.float64) for name in names}
+
+
+def components_to_arrays(components: ClassComponents) -> dict[str, FloatArray]:
+    """Return by name what is known of profiles and codes, where there are any."""
+    arrays = {} if components.codes is None else tables_to_arrays(components.codes)
+    if not components.single:
+        arrays["log_weights"] = components.gaussians.log_weights
+        arrays["owner"] = components.owner.astype(np.float64)
+    return arrays
 
 
 def tables_to_arrays(codes: CodeTables) -> dict[str, FloatArray]:

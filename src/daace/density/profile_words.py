@@ -17,6 +17,30 @@ from daace.density.components import ClassComponents
 MOST_WORDS, WORTH = 3, 0.5
 
 
+def find_profiles(
+    components: ClassComponents, X: FloatArray, classes: Labels, encoding: Encoding
+) -> tuple[list[str], dict[str, str]]:
+    """Return the most probable profile of each row, and a description of those that occur.
+
+    The most probable profile h of a row is the one with the largest p(x, y, h), over all classes.
+
+    Args:
+        components: the profiles of all classes.
+        X: rows in model space, shape `(rows, n)`.
+        classes: the class labels.
+        encoding: names of features and levels.
+
+    Returns:
+        as `ConditionalDensity.find_profiles`.
+    """
+    if components.single:
+        return [""] * len(X), {}
+    names = name_profiles(components.owner, classes)
+    chosen: list[int] = components.log_components(X).argmax(axis=1).tolist()
+    known = {names[c]: describe_profile(components, c, encoding) for c in chosen}
+    return [names[c] for c in chosen], known
+
+
 def describe_profiles(
     components: ClassComponents, classes: Labels, encoding: Encoding, target: str
 ) -> pd.DataFrame:

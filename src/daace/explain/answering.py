@@ -14,24 +14,21 @@ from daace._progress import Bar
 from daace._typing import FloatArray, IntArray
 from daace._workers import BACKENDS, Backend, Workers
 from daace.density.base import ConditionalDensity
-from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG
-from daace.explain.answers.certainty import UNKNOWN, Certainty, Ends
-from daace.explain.answers.profiles import find_profiles
+from daace.explain.answers.opinions import find_certainty, find_views, judge_path
 from daace.explain.answers.provenance import Provenance
 from daace.explain.answers.reasons import relaxed_thresholds
 from daace.explain.answers.remarks import find_denial, find_doubts, find_oddities, find_ungiven
-from daace.explain.answers.views import find_views
 from daace.explain.asking.query import Query
 from daace.explain.asking.settings import Settings
-from daace.explain.asking.solving import Solved, merge_steps, share_out, solve
+from daace.explain.asking.solving import Solved, share_out, solve
 from daace.explain.explanation import Explanation
-from daace.landscape.problem import Problem
 from daace.landscape.rows import frame_of_codes, frame_of_rows
 from daace.landscape.switches import Switches
 from daace.notes import Note
-from daace.planners.base import Plan, Planner, Status
+from daace.planners.base import Planner, Status
+from daace.planners.readable import merge_steps
 
 #: Whether a bar is shown; or a function that is called with the rows done and all rows.
 Progress = bool | Callable[[int, int], None]
@@ -160,7 +157,7 @@ def explain_solved(
     current = density.classes_.item(int(np.argmax(shares[0])))
     denied = find_denial(density, query.labels[row], current) if plan.found else ()
     frame = frame_of_features(path, density, whole=problem.to_user.whole)
-    names, profiles = find_profiles(density, density.standardizer_.transform(path))
+    names, profiles = density.find_profiles(density.standardizer_.transform(path))
     numbers = frame_of_rows(np.column_stack(along), ALONG)
     judges = find_views(settings, path[[0, -1]], shares[[0, -1], index], index)
     return Explanation(
@@ -183,41 +180,11 @@ def explain_solved(
             *denied,
             *find_doubts(judges, problem.goal, found=plan.found),
         ),
-        certainty=_measure_certainty(query, problem, path),
+        certainty=find_certainty(settings, problem, path),
         profiles=profiles,
         plan=plan,
         derived=tuple(column.name for column in density.encoding_.derived),
     )
-
-
-def _measure_certainty(query: Query, problem: Problem, path: FloatArray) -> Certainty:
-    """Ask the judge about rows near the end; not a classifier whose questions are counted."""
-    settings = query.settings
-    if len(path) < 2 or (settings.judges is not None and settings.classifier_budget is not None):
-        return UNKNOWN
-    start, end = settings.density.standardizer_.transform(path[[0, -1]])
-    ends = Ends(settings.density, settings.other_judge, problem.region.index, start, end)
-    try:
-        return ends.measure(problem.goal.min_posterior)
-    except InvalidInput:  # a classifier that cannot judge such rows
-        return UNKNOWN
-
-
-def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log p and the class probabilities of waypoints in user units.
-
-    One row at a time, as the goal is checked: BLAS rounds differently in a batch.
-    """
-    density: ConditionalDensity = problem.landscape.density
-    rows = [density.standardizer_.transform(row)[None] for row in path]
-    joint = np.concatenate([density.log_joint(row) for row in rows])
-    if plan.judged is not None:
-        shares = np.exp(plan.judged.log_posterior)
-    elif problem.posterior is None:
-        shares = np.exp(log_posterior(joint))
-    else:
-        shares = np.exp([problem.posterior.log_posterior(row)[0] for row in rows])
-    return log_sum_exp(joint), shares
 
 
 def feature_scales(density: ConditionalDensity) -> FloatArray:

@@ -16,7 +16,6 @@ from daace.exceptions import InvalidInput
 from daace.explain.answering import explain_solved
 from daace.explain.answers.reasons import find_reasons
 from daace.explain.asking.query import Query
-from daace.explain.asking.rows import read_row
 from daace.explain.asking.settings import Settings
 from daace.explain.asking.solving import solve_row
 from daace.explain.decision import DecisionReasons, find_decision_reasons
@@ -150,7 +149,7 @@ class Explainer(ManyRows, ModelReview):
             time_limit=time_limit, seed=seed,
         )  # fmt: skip
         check_integer("alternatives", alternatives, at_least=0)
-        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        query = Query.of_row(settings, row, target)
         solved = solve_row(query)
         best = explain_solved(query, solved).with_model(query)
         if best.status == "goal_unreachable" and self.classifier_budget is None:
@@ -195,7 +194,7 @@ class Explainer(ManyRows, ModelReview):
             constraints=constraints, planner=planner, time_limit=time_limit, seed=seed,
         )  # fmt: skip
         scan = check_penalties(penalties)
-        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        query = Query.of_row(settings, row, target)
         return scan_penalties(query, scan)
 
     def front(
@@ -222,7 +221,7 @@ class Explainer(ManyRows, ModelReview):
         """
         settings = self._settings(seed=seed)
         search = check_search(NSGA2() if planner is None else planner)
-        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        query = Query.of_row(settings, row, target)
         return search_front(query, search, vertices=vertices)
 
     def reasons(
@@ -259,7 +258,7 @@ class Explainer(ManyRows, ModelReview):
                 remedy=f"its features are {quote(self.density.features_, 20)}",
             )
         settings = self._settings()
-        query = Query.of(settings, read_row(self.density, row), target, strict=True)
+        query = Query.of_row(settings, row, target)
         return find_decision_reasons(
             self.density,
             settings.other_judge or self.density,

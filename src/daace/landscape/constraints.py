@@ -17,7 +17,7 @@ from daace.landscape.rules.base import Rule
 from daace.landscape.rules.bounds import Lower, MaxFall, MaxRise, Upper
 from daace.landscape.rules.count import MaxChanged
 from daace.landscape.rules.direction import Fixed, OnlyDown, OnlyUp
-from daace.landscape.rules.draft import CompiledRules, Draft
+from daace.landscape.rules.draft import Draft
 from daace.landscape.rules.levels import Allowed, Forbidden
 from daace.landscape.rules.link import Link, Linked
 from daace.landscape.rules.step import MaxStep
@@ -166,35 +166,29 @@ class Constraints:
         self,
         density: ConditionalDensity,
         start: FloatArray,
-        box: tuple[FloatArray, FloatArray] | None = None,
         *,
         row: FloatArray | None = None,
-        relaxed: bool = False,
-    ) -> CompiledRules:
-        """Return the set that waypoints must stay in, and the map from waypoints to rows.
+    ) -> Draft:
+        """Return the rules for one start: with a box, they are the set where waypoints may be.
 
         Args:
             density: knows names and units.
             start: model-space start, always inside.
-            box: model-space bounds of all waypoints; those of the density's draws when left out.
             row: the start in user units, to the last bit; computed from `start` when left out.
-            relaxed: leave out what descent cannot keep: whole numbers, and how many features may
-                change.
 
         Raises:
             InvalidInput: a rule names an unknown feature or excludes the start.
         """
         features, standardizer = density.features_, density.standardizer_
         self.check_features(features)
-        box = (density.draws_.lower, density.draws_.upper) if box is None else box
         row = standardizer.inverse(start) if row is None else row
-        draft = Draft(features, standardizer, start, row, box, self.rules, density.encoding_)
+        draft = Draft(features, standardizer, start, row, self.rules, density.encoding_)
         for rule in self.rules:
             rule.check_kinds(density.encoding_)
             rule.compile(draft)
         if self.natural:
             draft.be_natural()
-        return draft.finish(relaxed=relaxed)
+        return draft
 
 
 #: Anything may change.

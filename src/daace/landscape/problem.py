@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -11,12 +12,55 @@ from daace._typing import FloatArray
 from daace.data.numbers import LARGEST
 from daace.density.base import ConditionalDensity
 from daace.density.draws import DrawStatistics
+from daace.density.given_draws import describe_given
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape
 from daace.landscape.feasible import FeasibleSet
 from daace.landscape.goal import Goal, GoalRegion, Posterior
 from daace.landscape.rows import RowMap, UserRow
+from daace.landscape.rules.draft import Discrete, Draft
+
+
+@dataclass(frozen=True, eq=False)
+class StartRules:
+    """Constraints as compiled for one start.
+
+    Attributes:
+        density: knows names and units.
+        start: as it was given.
+        constraints: that were compiled.
+        draft: what they say, in any box.
+    """
+
+    density: ConditionalDensity
+    start: object
+    constraints: Constraints
+    draft: Draft
+
+    @classmethod
+    def of(cls, density: ConditionalDensity, start: object, constraints: Constraints) -> Self:
+        """Read a start and compile the constraints for it.
+
+        Raises:
+            InvalidInput: the start is not one point or row, or the constraints exclude it.
+        """
+        standardizer = density.standardizer_
+        if isinstance(start, np.ndarray | list | tuple):
+            x = _check_point(start, density.encoding_.width)
+            row = standardizer.inverse(x)
+        else:
+            rows = start.values[None] if isinstance(start, UserRow) else density.user_values(start)
+            if len(rows) != 1:
+                raise InvalidInput(argument="start", expected="be one row", got=str(len(rows)))
+            x, row = standardizer.transform(rows)[0], rows[0]
+        x.flags.writeable = False
+        return cls(density, start, constraints, constraints.compile(density, x, row=row))
+
+    def serve(self, density: ConditionalDensity, start: object, constraints: Constraints) -> bool:
+        """Whether they are what would be compiled for these."""
+        known = (self.density, self.start, self.constraints)
+        return all(a is b for a, b in zip(known, (density, start, constraints), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +68,8 @@ class Problem:
     """Start, landscape, goal and constraints: all that a planner may see.
 
     What is derived follows from the arguments alone, so `dataclasses.replace` gives a problem
-    that is right in every part.
+    that is right in every part. It does not compile the constraints again where they, start and
+    density are the same objects.
 
     Args:
         start: model-space numbers without names (an array or list of n); or a row in user units:
@@ -38,8 +83,10 @@ class Problem:
         draws: statistics of log p that terrain and plausibility refer to. When left out, those of
             the density's draws; with `Constraints(given=True)` and fixed features, those of draws
             that share these features with the start.
-        relaxed: leave out what descent cannot keep: whole numbers, and how many features may
-            change. Planners solve such a problem on the way.
+        without: rules that descent cannot keep and that are left out: 'integer', 'max_changed'.
+            Planners solve such problems on the way.
+        rules: the constraints as compiled for another problem with this start; compiled when left
+            out.
 
     Attributes:
         x: the start in model space.
@@ -55,7 +102,8 @@ class Problem:
     box: tuple[FloatArray, FloatArray] | None = None
     posterior: Posterior | None = None
     draws: DrawStatistics | None = None
-    relaxed: bool = False
+    without: Collection[Discrete] = ()
+    rules: StartRules | None = field(default=None, repr=False)
     x: FloatArray = field(init=False)
     to_user: RowMap = field(init=False)
     feasible: FeasibleSet = field(init=False)
@@ -70,19 +118,13 @@ class Problem:
                     expected=f"be a daace.{kind.__name__}",
                     got=type(getattr(self, name)).__name__,
                 )
-        density = self.landscape.density
-        standardizer = density.standardizer_
-        if isinstance(self.start, np.ndarray | list | tuple):
-            x = self._check_point(self.start)
-            row = standardizer.inverse(x)
-        else:
-            given = self.start
-            rows = given.values[None] if isinstance(given, UserRow) else density.user_values(given)
-            if len(rows) != 1:
-                raise InvalidInput(argument="start", expected="be one row", got=str(len(rows)))
-            x, row = standardizer.transform(rows)[0], rows[0]
-        x.flags.writeable = False
-        compiled = self.constraints.compile(density, x, self.box, row=row, relaxed=self.relaxed)
+        density, rules = self.landscape.density, self.rules
+        if rules is None or not rules.serve(density, self.start, self.constraints):
+            rules = StartRules.of(density, self.start, self.constraints)
+        box = (density.draws_.lower, density.draws_.upper) if self.box is None else self.box
+        compiled = rules.draft.finish(box, without=self.without)
+        x = rules.draft.x
+        object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "to_user", compiled.to_user)
         object.__setattr__(self, "feasible", compiled.feasible)
@@ -104,23 +146,6 @@ class Problem:
     def threshold(self) -> float:
         """The smallest log p that the end may have."""
         return self.goal.threshold(self.statistics)
-
-    def _check_point(self, start: object) -> FloatArray:
-        """Return a start in model space as an array of its own."""
-        n = self.landscape.density.encoding_.width
-        try:
-            x = np.array(start, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
-            raise InvalidInput(
-                argument="start", expected="be numbers in model space, or a row by feature names"
-            ) from None
-        if len(x) != n:
-            raise InvalidInput(argument="start", expected=f"have {n} values", got=str(len(x)))
-        if not np.isfinite(x).all():
-            raise InvalidInput(argument="start", expected="be finite", got="NaN or infinity")
-        if np.abs(x).max(initial=0.0) > LARGEST:
-            raise InvalidInput(argument="start", expected=f"be below {LARGEST:g} in size")
-        return x
 
     def path_cost(
         self,
@@ -159,5 +184,22 @@ def _draws_given(
     fixed = np.array([j for j, name in enumerate(density.features_) if name in names], np.intp)
     if not 0 < len(fixed) < len(density.features_):
         return density.draws_
-    draws = density.draws_given(fixed, x)
+    draws = describe_given(density, fixed, x)
     return density.draws_ if draws is None else draws
+
+
+def _check_point(start: object, n: int) -> FloatArray:
+    """Return a start in model space as an array of its own."""
+    try:
+        x = np.array(start, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            argument="start", expected="be numbers in model space, or a row by feature names"
+        ) from None
+    if len(x) != n:
+        raise InvalidInput(argument="start", expected=f"have {n} values", got=str(len(x)))
+    if not np.isfinite(x).all():
+        raise InvalidInput(argument="start", expected="be finite", got="NaN or infinity")
+    if np.abs(x).max(initial=0.0) > LARGEST:
+        raise InvalidInput(argument="start", expected=f"be below {LARGEST:g} in size")
+    return x

@@ -10,11 +10,11 @@ import pandas as pd
 from daace._formats import percent, percent_of_cases
 from daace.explain.answers.answer import Answer
 from daace.explain.answers.curves import profiles_along
-from daace.explain.answers.profiles import describe_passage
 from daace.explain.answers.record import to_record
 from daace.explain.answers.terrain import terrain
 from daace.explain.answers.words import (
     advice,
+    describe_passage,
     follow_sentence,
     format_change,
     format_size,

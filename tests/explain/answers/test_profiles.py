@@ -7,7 +7,7 @@ import pytest
 
 from daace import Explanation, LinearGaussianNetwork
 from daace.exceptions import InvalidInput
-from daace.explain.answers.profiles import describe_passage
+from daace.explain.answers.words import describe_passage
 from daace.explain.explainer import Explainer
 
 

@@ -71,10 +71,10 @@ CONTRADICTIONS: list[dict[str, Any]] = [
 
 def compiled(constraints: Constraints) -> CompiledRules:
     x = STANDARDIZER.transform(START)
-    draft = Draft(FEATURES, STANDARDIZER, x, START, (x - 9, x + 9), constraints.rules)
+    draft = Draft(FEATURES, STANDARDIZER, x, START, constraints.rules)
     for rule in constraints.rules:
         rule.compile(draft)
-    return draft.finish()
+    return draft.finish((x - 9, x + 9))
 
 
 def moved(by: tuple[float, float, float]) -> FloatArray:
@@ -212,10 +212,10 @@ def test_rules_are_written_in_any_order() -> None:
     expected = compiled(Constraints(**given)).feasible
     x = STANDARDIZER.transform(START)
     for seed in range(5):
-        draft = Draft(FEATURES, STANDARDIZER, x, START, (x - 9, x + 9), rules)
+        draft = Draft(FEATURES, STANDARDIZER, x, START, rules)
         for k in np.random.default_rng(seed).permutation(len(rules)):
             rules[k].compile(draft)
-        found = draft.finish().feasible
+        found = draft.finish((x - 9, x + 9)).feasible
         for part in ("lower", "upper", "direction", "weights", "steps"):
             assert np.array_equal(getattr(found, part), getattr(expected, part))
 

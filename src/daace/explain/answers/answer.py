@@ -15,9 +15,8 @@ from daace._checks import check_integer
 from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
-from daace.explain.answers.certainty import UNKNOWN, Certainty
+from daace.explain.answers.opinions import NO_VIEWS, UNKNOWN, Certainty
 from daace.explain.answers.provenance import Provenance
-from daace.explain.answers.views import NO_VIEWS
 from daace.landscape.goal import Posterior
 from daace.notes import Note
 from daace.planners.base import Plan, Status

@@ -13,7 +13,6 @@ from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
 from daace.explain.answers.answer import Answer
-from daace.explain.answers.profiles import find_profiles
 from daace.explain.answers.terrain import log_odds, terrain
 from daace.landscape.path import gauss_rule, segment_vectors
 
@@ -89,7 +88,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
             "log_prob": log_prob,
             "plausibility": (log_prob - mean) / sd,
             "posterior": _posterior(e, e.density, rows),
-            "profile": find_profiles(e.density, rows)[0],
+            "profile": e.density.find_profiles(rows)[0],
         }
     )
     return pd.concat([frame, more]).sort_values("waypoint", ignore_index=True)
@@ -105,7 +104,7 @@ def profiles_along(e: Answer) -> dict[str, str]:
     path = e.density.to_model(e.states)
     t = np.arange(POINTS) / POINTS
     rows = _between(e.density, path, t)
-    return find_profiles(e.density, np.concatenate([rows, path[-1:]]))[1]
+    return e.density.find_profiles(np.concatenate([rows, path[-1:]]))[1]
 
 
 def _between(density: ConditionalDensity, path: FloatArray, t: FloatArray) -> FloatArray:

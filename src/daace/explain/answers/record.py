@@ -21,9 +21,8 @@ from daace._wording import quote
 from daace.data.numbers import LARGEST
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG, Answer
-from daace.explain.answers.certainty import Certainty
+from daace.explain.answers.opinions import NO_VIEWS, VIEWS, Certainty, make_views
 from daace.explain.answers.provenance import Provenance
-from daace.explain.answers.views import NO_VIEWS, VIEWS, make_views
 from daace.landscape.constraints import Constraints
 from daace.landscape.rows import frame_of_rows
 from daace.notes import Note

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pandas as pd
 from daace._formats import exact, format_number, format_sd, percent, percent_of_cases, shorten
 from daace._wording import quote
 from daace.explain.answers.answer import Answer, is_number
-from daace.explain.answers.profiles import describe_passage
 
 #: Changes that are named in each step; the others are counted.
 NAMED = 5
@@ -92,6 +92,25 @@ def for_analysts(e: Answer, features: int) -> list[str]:
     if passage := describe_passage(e):
         lines.append(f"  {passage}")
     return lines
+
+
+def describe_passage(e: Answer) -> str:
+    """Return how the most similar group changes from waypoint to waypoint, as a sentence.
+
+    It is empty if there is one group along the whole path, or the density has no profiles.
+    """
+    first, *others = [name for name, _ in groupby(e.along["profile"])]
+    if not others:
+        return ""
+    told: set[str] = set()
+
+    def tell(name: str) -> str:
+        text = f"'{name}'" if name in told else f"'{name}' ({e.profiles[name]})"
+        told.add(name)
+        return text
+
+    begin = f"On the way, the most similar group changes from {tell(first)} to "
+    return begin + ", then to ".join(map(tell, others)) + "."
 
 
 def headline(e: Answer) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from daace._typing import FloatArray, IntArray
 from daace._wording import quote
 from daace.exceptions import InvalidInput
-from daace.explain.asking.rows import Rows
+from daace.explain.asking.rows import Rows, read_row
 from daace.explain.asking.settings import Settings
 from daace.explain.judging.classifier import judge_rows
 from daace.landscape.goal import Goal
@@ -89,6 +89,20 @@ class Query:
         goals = tuple(settings.goal(density.classes_.item(k)) for k in classes)
         labels = rows.labels if rows.labels is not None else [None] * len(rows)
         return cls(settings, rows.values, wanted, goals, goal_of, invalid, labels, first, logs)
+
+    @classmethod
+    def of_row(cls, settings: Settings, row: object, target: object) -> Query:
+        """Find out what is asked about one row.
+
+        Args:
+            settings: what is asked besides row and target.
+            row: a Series, dict, one-row frame or array in user units.
+            target: a class, or None for the less probable of two.
+
+        Raises:
+            InvalidInput: as `of`; or it is not one row.
+        """
+        return cls.of(settings, read_row(settings.density, row), target, strict=True)
 
     def __len__(self) -> int:
         return len(self.values)

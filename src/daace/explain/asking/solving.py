@@ -6,23 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from daace.exceptions import InvalidInput
 from daace.explain.asking.query import Query
-from daace.explain.asking.rounding import round_values
 from daace.landscape.problem import Problem
 from daace.notes import Note
 from daace.planners.base import CUT_SHORT, Plan, Status, one_thread
+from daace.planners.readable import round_values
 
 #: Rows of a block, chunks that a block is divided into, and the smallest chunk. Larger
 #: chunks are faster, by half from 32 to 128; more of them leave work for more processes, and equal
 #: ones keep these busy to the end. What is solved together is part of the result, so it depends on
 #: the rows alone.
 BLOCK, CHUNKS, SMALLEST_CHUNK = 640, 4, 32
-
-#: A step in which no feature changes by this many standard deviations cannot be noticed.
-NOTICEABLE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,35 +131,6 @@ def _stopped(plan: Plan, status: Status, reason: Note) -> Plan:
         best = Note.of("best_so_far", reason=str(reason), why=reason.code)
         return replace(plan, notes=(*plan.notes, best))
     return replace(plan, status=status, notes=(*plan.notes, reason))
-
-
-def merge_steps(problem: Problem, plan: Plan) -> Plan:
-    """Return the plan without steps that nobody could notice, where the rules allow it.
-
-    Such a step is joined to the next one, the last to the one before it. Start and end stay, and
-    the cost is that of the new path.
-
-    Args:
-        problem: what was asked; knows the rules.
-        plan: the answer.
-    """
-    kept = list(range(len(plan.waypoints)))
-    step = 1
-    while step < len(kept) and len(kept) > 2:
-        change = np.abs(plan.waypoints[kept[step]] - plan.waypoints[kept[step - 1]]).max()
-        corner = step if step < len(kept) - 1 else step - 1
-        fewer = kept[:corner] + kept[corner + 1 :]
-        if change < NOTICEABLE and problem.feasible.contains(plan.waypoints[fewer]):
-            kept = fewer
-            step = max(1, corner)
-        else:
-            step += 1
-    if len(kept) == len(plan.waypoints):
-        return plan
-    waypoints, judged = plan.waypoints[kept], plan.judged
-    if judged is not None:
-        judged = replace(judged, log_posterior=judged.log_posterior[kept])
-    return replace(plan, waypoints=waypoints, cost=problem.path_cost(waypoints), judged=judged)
 
 
 def share_out(count: int) -> list[slice]:

@@ -18,9 +18,10 @@ from daace.explain.answers.answer import Answer
 from daace.explain.asking.query import Query
 from daace.explain.asking.rows import Rows
 from daace.explain.asking.settings import Settings
-from daace.explain.asking.solving import Solved, merge_steps, solve_row
+from daace.explain.asking.solving import Solved, solve_row
 from daace.explain.judging.committee import Committee
 from daace.explain.trust.check import as_table
+from daace.planners.readable import merge_steps
 
 #: Draws of a bootstrap sample until every class has two rows.
 TRIES = 100

@@ -135,7 +135,7 @@ class CodeDraft:
             scale: standard deviation of each column, in user units.
             mean: of each column, in user units.
         """
-        features = self.encoding.features
+        features, may = self.encoding.features, {c: t.copy() for c, t in self._may.items()}
         atoms = []
         for j, (column, places) in self.atom_places().items():
             model = (places - mean[j]) / scale[j]
@@ -145,20 +145,20 @@ class CodeDraft:
             missing = features[j].gap_code
             atoms.append(AtomRule(j, column, model, spots, lower[j], upper[j], gap, missing))
             outside = (model < lower[j]) | (model > upper[j])
-            self._may[column][:, np.nan_to_num(outside).astype(bool)] = False
+            may[column][:, np.nan_to_num(outside).astype(bool)] = False
         for j, feature in enumerate(features):
             if feature.kind == "ordered" and direction[j] and feature.gap_code is not None:
-                self._may[j][feature.gap_code] = self._may[j][:, feature.gap_code] = False
+                may[j][feature.gap_code] = may[j][:, feature.gap_code] = False
         for j, outside in self._outside.items():
-            self._may[j][:, outside] = False
-        for may in self._may.values():
-            np.fill_diagonal(may, True)
+            may[j][:, outside] = False
+        for table in may.values():
+            np.fill_diagonal(table, True)
         owners = {column: j for j, column in self.encoding.atom_columns.items()}
         levels = [
             len(features[c].levels) if c not in owners and features[c].kind == "ordered" else 0
             for c in self.encoding.code_sizes
         ]
-        tables = tuple(self._may[column] for column in self.encoding.code_sizes)
+        tables = tuple(may[column] for column in self.encoding.code_sizes)
         return CodeRules(x, self.columns, tables, np.array(levels), tuple(atoms))
 
 

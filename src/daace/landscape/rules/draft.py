@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from daace.landscape.feasible import ROUNDING, Changes, FeasibleSet, Grid
 from daace.landscape.linear_constraints import Slabs
 from daace.landscape.rows import RowMap
 from daace.landscape.rules.code_draft import CodeDraft
+
+#: Keywords of the rules that descent cannot keep.
+Discrete = Literal["integer", "max_changed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,6 @@ class Draft:
         standardizer: of the density.
         x: the start in model space.
         row: the start in user units.
-        box: model-space bounds `(lower, upper)` of all waypoints.
         rules: all that will be written, for those whose message depends on others.
         encoding: what the columns are; plain numbers when left out.
 
@@ -52,9 +55,6 @@ class Draft:
         steps: largest change of each feature between waypoints, in user units.
         whole: which features must be whole numbers.
         most: how many features may change; None for any number.
-
-    Raises:
-        InvalidInput: the box has another shape, or is empty.
     """
 
     def __init__(
@@ -63,18 +63,10 @@ class Draft:
         standardizer: Standardizer,
         x: FloatArray,
         row: FloatArray,
-        box: tuple[FloatArray, FloatArray],
         rules: Sequence[object] = (),
         encoding: Encoding | None = None,
     ) -> None:
         n = len(x)
-        low, high = box
-        if np.shape(low) != x.shape or np.shape(high) != x.shape:
-            raise InvalidInput(argument="box", expected=f"be two arrays of {n} numbers")
-        if not np.all(np.asarray(low) <= np.asarray(high)):
-            raise InvalidInput(
-                argument="box", expected="have its lower bounds below its upper bounds"
-            )
         self.position = {name: j for j, name in enumerate(features)}
         self.mean, self.scale = standardizer.mean, standardizer.scale
         self.x, self.row, self.rules = x, row, rules
@@ -83,8 +75,7 @@ class Draft:
         self.whole = np.zeros(n, dtype=bool)
         self.most: int | None = None
         self._standardizer = standardizer
-        self._lower = np.minimum(np.asarray(low, dtype=np.float64), x)
-        self._upper = np.maximum(np.asarray(high, dtype=np.float64), x)
+        self._lower, self._upper = np.full(n, -np.inf), np.full(n, np.inf)
         self._lower_row, self._upper_row = np.full(n, -np.inf), np.full(n, np.inf)
         self._direction = np.zeros(n, dtype=np.intp)
         self._fixed = np.zeros(n, dtype=bool)
@@ -95,12 +86,12 @@ class Draft:
 
     def bound_below(self, j: int, *, model: float, user: float) -> None:
         """Keep feature j above a value, in model space and in user units."""
-        self._lower[j] = min(max(self._lower[j], model), self.x[j])
+        self._lower[j] = max(self._lower[j], model)
         self._lower_row[j] = max(self._lower_row[j], user)
 
     def bound_above(self, j: int, *, model: float, user: float) -> None:
         """Keep feature j below a value, in model space and in user units."""
-        self._upper[j] = max(min(self._upper[j], model), self.x[j])
+        self._upper[j] = min(self._upper[j], model)
         self._upper_row[j] = min(self._upper_row[j], user)
 
     def only_rise(self, j: int) -> None:
@@ -149,22 +140,25 @@ class Draft:
     def _atoms(self) -> Mapping[int, int]:
         return {} if self.codes is None else self.codes.encoding.atom_columns
 
-    def finish(self, *, relaxed: bool = False) -> CompiledRules:
-        """Return what has been written.
+    def finish(
+        self, box: tuple[FloatArray, FloatArray], *, without: Collection[Discrete] = ()
+    ) -> CompiledRules:
+        """Return what has been written, within a box. The draft stays as it is.
 
         Args:
-            relaxed: without whole numbers, and with any number of changes.
+            box: model-space bounds `(lower, upper)` of all waypoints.
+            without: rules to leave out.
+
+        Raises:
+            InvalidInput: the box has another shape, or is empty.
         """
-        if self.codes is not None:
-            for j, column in self.codes.encoding.atom_columns.items():
-                if self._lower[j] == self._upper[j]:
-                    self._lower[column] = self._upper[column] = self.x[column]
+        lower, upper = self._within(box)
         grid = Grid.of(np.flatnonzero(self.whole), self.mean, self.scale)
-        lower, upper = grid.narrow(self._lower, self._upper)
+        lower, upper = grid.narrow(lower, upper)
         lower, upper = np.minimum(lower, self.x), np.maximum(upper, self.x)  # but for rounding
         steps = np.where(self.whole, np.floor(self.steps), self.steps)
-        if relaxed:
-            grid, self.most = Grid.none(), None
+        grid = Grid.none() if "integer" in without else grid
+        most = None if "max_changed" in without else self.most
         feasible = FeasibleSet(
             lower,
             upper,
@@ -173,7 +167,7 @@ class Draft:
             slabs=Slabs.joined(self._slabs, len(self.x)),
             steps=steps / self.scale,
             grid=grid,
-            changes=None if self.most is None else Changes(self.x, self.most, self._atoms),
+            changes=None if most is None else Changes(self.x, most, self._atoms),
             codes=None
             if self.codes is None
             else self.codes.finish(self.x, lower, upper, self._direction, self.scale, self.mean),
@@ -190,3 +184,19 @@ class Draft:
             {} if self.codes is None else self.codes.atom_places(),
         )
         return CompiledRules(feasible, to_user)
+
+    def _within(self, box: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds that box and rules set, moved to the start where they exclude it."""
+        low, high = (np.asarray(side, dtype=np.float64) for side in box)
+        if low.shape != self.x.shape or high.shape != self.x.shape:
+            raise InvalidInput(argument="box", expected=f"be two arrays of {len(self.x)} numbers")
+        if not (low <= high).all():
+            raise InvalidInput(
+                argument="box", expected="have its lower bounds below its upper bounds"
+            )
+        lower = np.minimum(np.maximum(low, self._lower), self.x)
+        upper = np.maximum(np.minimum(high, self._upper), self.x)
+        for j, column in self._atoms.items():
+            if lower[j] == upper[j]:
+                lower[column] = upper[column] = self.x[column]
+        return lower, upper

@@ -7,7 +7,7 @@ integers near the paths are tried.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from daace.planners.base import Clock, Plan, Status, arrive, give_up
 from daace.planners.descent import ProblemBatch, group_alike
 from daace.planners.rules.few_changes import FewChanges, FreeSet
 from daace.planners.rules.held_paths import changed_features
-from daace.planners.rules.relaxation import narrowed, with_only, without_discrete_rules
+from daace.planners.rules.relaxation import with_any_changes, with_only, without_discrete_rules
 from daace.planners.rules.whole_numbers import round_plan
 from daace.planners.seeding import can_be_met
 
@@ -126,10 +126,7 @@ class DiscreteSearch:
 
     def _round(self, problem: Problem, narrow: Problem, plan: Plan) -> Plan:
         """Return the plan with integers; if there are none near it, no more features are held."""
-        whole = replace(problem, constraints=replace(problem.constraints, max_changed=None))
-        path = round_plan(
-            narrowed(whole, narrow.feasible.lower, narrow.feasible.upper), plan, self.clock
-        )
+        path = round_plan(with_any_changes(problem, narrow), plan, self.clock)
         if path is None:
             note = Note.of("no_integer_solution")
             return give_up(problem, self.clock, reachable=plan.reachable, notes=(note,))

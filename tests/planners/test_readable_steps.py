@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from daace import Constraints, Explainer, GaussianMixture, Goal, Landscape, Plan, Problem, Status
-from daace.explain.asking.solving import NOTICEABLE, merge_steps
 from daace.planners.base import Judged, Planner
+from daace.planners.readable import NOTICEABLE, merge_steps
 
 DENSITY = GaussianMixture([1, 1], [[0.0, 0.0], [4.0, 0.0]], [np.eye(2), np.eye(2)], ["ill", "well"])
 

@@ -9,7 +9,7 @@ import pytest
 
 import daace
 from daace import Constraints, Explainer, load_table
-from daace.explain.asking.rounding import DEARER, nice_steps
+from daace.planners.readable import DEARER, nice_steps
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
-"""Round values: 1,500 instead of 1,506.3, where goal and rules allow it at hardly any cost.
+"""Make a plan readable: round values, and no step that nobody would notice.
 
-Ends lie on the edge of the goal, so numbers are rounded away from the start first, then to the
-nearest. What is rounded is judged again: the answer is the rounded row.
+Values are round, 1,500 instead of 1,506.3, where goal and rules allow it at hardly any cost. Ends
+lie on the edge of the goal, so numbers are rounded away from the start first, then to the nearest.
+What is rounded is judged again: the answer is the rounded row.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ ONE_BY_ONE = 12
 
 #: Steps are these numbers times a power of ten.
 NICE = np.array([1.0, 2.0, 5.0])
+
+#: A step in which no feature changes by this many standard deviations cannot be noticed.
+NOTICEABLE = 0.05
 
 
 def round_values(problem: Problem, plan: Plan) -> Plan:
@@ -124,3 +128,32 @@ def nice_steps(wanted: FloatArray) -> FloatArray:
     first = NICE[np.searchsorted(NICE, lead * (1 + 1e-12), side="right") - 1]
     steps: FloatArray = first * 10.0**power
     return steps
+
+
+def merge_steps(problem: Problem, plan: Plan) -> Plan:
+    """Return the plan without steps that nobody could notice, where the rules allow it.
+
+    Such a step is joined to the next one, the last to the one before it. Start and end stay, and
+    the cost is that of the new path.
+
+    Args:
+        problem: what was asked; knows the rules.
+        plan: the answer.
+    """
+    kept = list(range(len(plan.waypoints)))
+    step = 1
+    while step < len(kept) and len(kept) > 2:
+        change = np.abs(plan.waypoints[kept[step]] - plan.waypoints[kept[step - 1]]).max()
+        corner = step if step < len(kept) - 1 else step - 1
+        fewer = kept[:corner] + kept[corner + 1 :]
+        if change < NOTICEABLE and problem.feasible.contains(plan.waypoints[fewer]):
+            kept = fewer
+            step = max(1, corner)
+        else:
+            step += 1
+    if len(kept) == len(plan.waypoints):
+        return plan
+    waypoints, judged = plan.waypoints[kept], plan.judged
+    if judged is not None:
+        judged = replace(judged, log_posterior=judged.log_posterior[kept])
+    return replace(plan, waypoints=waypoints, cost=problem.path_cost(waypoints), judged=judged)

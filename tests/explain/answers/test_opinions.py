@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from daace import Explainer, Explanation, GaussianMixture, InvalidInput
-from daace.explain.answers.certainty import DEVIATION, Ends
+from daace.explain.answers.opinions import DEVIATION, Ends
 
 
 @pytest.fixture

@@ -1,0 +1,185 @@
+"""What the judges think of an answer: of its path, its ends, and rows near the last one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from daace._typing import FloatArray
+from daace.density.base import ConditionalDensity
+from daace.density.bayes import log_posterior, log_sum_exp
+from daace.exceptions import InvalidInput
+from daace.explain.asking.settings import Settings
+from daace.landscape.goal import Posterior
+from daace.landscape.problem import Problem
+from daace.planners.base import Plan
+
+#: Columns of the frame of judges.
+VIEWS = ("judge", "decides", "start", "end")
+
+#: Small deviations from the end that are judged, and their size in standard deviations of the
+#: target class.
+NEARBY, DEVIATION = 100, 0.2
+
+
+def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log p and the class probabilities of waypoints in user units.
+
+    One row at a time, as the goal is checked: BLAS rounds differently in a batch.
+    """
+    density: ConditionalDensity = problem.landscape.density
+    rows = [density.standardizer_.transform(row)[None] for row in path]
+    joint = np.concatenate([density.log_joint(row) for row in rows])
+    if plan.judged is not None:
+        shares = np.exp(plan.judged.log_posterior)
+    elif problem.posterior is None:
+        shares = np.exp(log_posterior(joint))
+    else:
+        shares = np.exp([problem.posterior.log_posterior(row)[0] for row in rows])
+    return log_sum_exp(joint), shares
+
+
+def make_views(
+    names: list[str], decides: list[bool], start: FloatArray, end: FloatArray
+) -> pd.DataFrame:
+    """Return one row for each judge: its name, whether it decides, its probabilities."""
+    return pd.DataFrame(dict(zip(VIEWS, (names, decides, start, end), strict=True)))
+
+
+#: Where nothing is known of the judges: an invalid row, or a record of an earlier version.
+NO_VIEWS = make_views([], [], np.empty(0), np.empty(0)).astype({"judge": "str", "decides": "bool"})
+
+
+def find_views(
+    settings: Settings, ends: FloatArray, shares: FloatArray, index: int
+) -> pd.DataFrame:
+    """Return the probability of the target that each judge gives at the start and at the end.
+
+    Those who decide come first, then those who were not asked.
+
+    Args:
+        settings: of the query.
+        ends: start and end in user units, shape `(2, features)`.
+        shares: probability of the target there, as whoever decides sees it.
+        index: of the target.
+    """
+    density, names, views = settings.density, list[str](), list[FloatArray]()
+    if settings.classifier is not None:
+        names, views = [settings.classifier], [shares]
+    rows = [density.standardizer_.transform(row[None]) for row in ends]  # alone, as it was judged
+    if settings.committee is not None:
+        names += settings.committee.names
+        each = np.concatenate([settings.committee.probabilities(row, index) for row in rows])
+        views += list(each.T)
+    else:
+        names.append("density")
+        views.append(np.exp([density.log_posterior(row)[0, index] for row in rows]))
+    start, end = np.array(views).T
+    decides = [settings.decides == "committee"] * len(names)
+    if settings.decides == "classifier":
+        decides[0] = True
+    elif settings.decides == "density":
+        decides[names.index("density")] = True
+    return make_views(names, decides, start, end)
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """What the judge says beyond the path itself.
+
+    Attributes:
+        nearby: share of small deviations from the end that still get the target. Numbers that
+            change deviate by 0.2 standard deviations of the target class, correlated as they are
+            in it; everything else is as at the end. None if no number changes, or the judge was
+            not asked.
+        follow: features that change, but that the judge does not need for the target: they move
+            along because rows like the end have such values. There are none where the density
+            judges, as it knows nothing of rows that do not move along.
+    """
+
+    nearby: float | None = None
+    follow: tuple[str, ...] = ()
+
+
+#: Nothing was asked.
+UNKNOWN = Certainty()
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Start and end of a path, and who judges the class.
+
+    Attributes:
+        density: knows the features.
+        judge: of the class; None for the density.
+        index: of the target.
+        start: in model space.
+        end: in model space.
+    """
+
+    density: ConditionalDensity
+    judge: Posterior | None
+    index: int
+    start: FloatArray
+    end: FloatArray
+
+    def measure(self, min_posterior: float) -> Certainty:
+        """Ask the judge about rows close to the end, and about the end without some changes.
+
+        Args:
+            min_posterior: probability of the target that was asked for.
+        """
+        return Certainty(self._nearby(), self._follow(min_posterior))
+
+    def _nearby(self) -> float | None:
+        encoding = self.density.encoding_
+        at_atom = {j for j, column in encoding.atom_columns.items() if self.end[column] > 0}
+        free = [j for j in encoding.number_columns if j not in at_atom]
+        moved = [j for j in free if self.start[j] != self.end[j]]
+        if not moved:
+            return None
+        rows = np.tile(self.end, (NEARBY, 1))
+        cases = self.density.pool(self.density.classes_.item(self.index)).X[:, moved]
+        differences = cases[:NEARBY] - cases[NEARBY : 2 * NEARBY]
+        rows[:, moved] += DEVIATION / np.sqrt(2) * differences
+        judge = self.density if self.judge is None else self.judge
+        return float((judge.log_posterior(rows).argmax(axis=1) == self.index).mean())
+
+    def _follow(self, min_posterior: float) -> tuple[str, ...]:
+        """Set features back to the start, smallest changes first, while the target is kept."""
+        if self.judge is None:
+            return ()
+        columns = self.density.encoding_.atom_columns
+        moves, row, spare = np.abs(self.end - self.start), self.end, []
+        sizes = [
+            max(moves[j], moves[columns.get(j, j)]) for j in range(len(self.density.features_))
+        ]
+        for j in np.argsort(sizes, kind="stable").tolist():
+            if sizes[j] > 0:
+                tried = row.copy()
+                tried[[j, columns.get(j, j)]] = self.start[[j, columns.get(j, j)]]
+                logs = self.judge.log_posterior(tried[None])[0]
+                if np.exp(logs[self.index]) >= min_posterior:
+                    row = tried
+                    spare.append(self.density.features_[j])
+        return tuple(spare)
+
+
+def find_certainty(settings: Settings, problem: Problem, path: FloatArray) -> Certainty:
+    """Ask the judge about rows near the end; not a classifier whose questions are counted.
+
+    Args:
+        settings: of the query.
+        problem: of the row.
+        path: waypoints in user units.
+    """
+    if len(path) < 2 or (settings.judges is not None and settings.classifier_budget is not None):
+        return UNKNOWN
+    start, end = settings.density.standardizer_.transform(path[[0, -1]])
+    ends = Ends(settings.density, settings.other_judge, problem.region.index, start, end)
+    try:
+        return ends.measure(problem.goal.min_posterior)
+    except InvalidInput:  # a classifier that cannot judge such rows
+        return UNKNOWN
