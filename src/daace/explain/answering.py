@@ -159,7 +159,8 @@ def explain_solved(
     ]
     current = density.classes_.item(int(np.argmax(shares[0])))
     denied = find_denial(density, query.labels[row], current) if plan.found else ()
-    frame = frame_of_features(path, density, whole=problem.to_user.whole)
+    whole = problem.to_user.whole
+    frame = frame_of_features(path, density, whole=whole, like=query.like(row))
     names, profiles = find_profiles(density, density.standardizer_.transform(path))
     numbers = frame_of_rows(np.column_stack(along), ALONG)
     judges = find_views(settings, path[[0, -1]], shares[[0, -1], index], index)
@@ -183,20 +184,20 @@ def explain_solved(
             *denied,
             *find_doubts(judges, problem.goal, found=plan.found),
         ),
-        certainty=_measure_certainty(query, problem, path),
+        certainty=_measure_certainty(query, row, problem, path),
         profiles=profiles,
         plan=plan,
         derived=tuple(column.name for column in density.encoding_.derived),
     )
 
 
-def _measure_certainty(query: Query, problem: Problem, path: FloatArray) -> Certainty:
+def _measure_certainty(query: Query, row: int, problem: Problem, path: FloatArray) -> Certainty:
     """Ask the judge about rows near the end; not a classifier whose questions are counted."""
     settings = query.settings
     if len(path) < 2 or (settings.judges is not None and settings.classifier_budget is not None):
         return UNKNOWN
     start, end = settings.density.standardizer_.transform(path[[0, -1]])
-    ends = Ends(settings.density, settings.other_judge, problem.region.index, start, end)
+    ends = Ends(settings.density, query.judge(row), problem.region.index, start, end)
     try:
         return ends.measure(problem.goal.min_posterior)
     except InvalidInput:  # a classifier that cannot judge such rows
@@ -241,7 +242,11 @@ def feature_scales(density: ConditionalDensity) -> FloatArray:
 
 
 def frame_of_features(
-    rows: FloatArray, density: ConditionalDensity, *, whole: Sequence[int] | IntArray = ()
+    rows: FloatArray,
+    density: ConditionalDensity,
+    *,
+    whole: Sequence[int] | IntArray = (),
+    like: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return rows in user units as a frame of the features; with codes, in the user's dtypes.
 
@@ -251,13 +256,14 @@ def frame_of_features(
         rows: shape `(rows, columns)`.
         density: knows names, codes and derived columns.
         whole: positions of features that are whole numbers.
+        like: a row with the user's own values for levels that the density does not name.
     """
     encoding, features = density.encoding_, list(density.features_)
     if not (encoding.code_sizes or encoding.derived):
         return frame_of_rows(rows, density.features_, whole=whole)
     if np.isnan(rows).any():  # a row that cannot be read
         return pd.DataFrame(np.nan, index=range(len(rows)), columns=features)
-    frame = frame_of_codes(rows, encoding)
+    frame = frame_of_codes(rows, encoding, like=like)
     derived = [column.name for column in encoding.derived]
     same = list(frame.columns.drop(derived)) == features
     return frame if same else frame[[*features, *derived]]
