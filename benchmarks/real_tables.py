@@ -24,7 +24,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -167,17 +168,19 @@ def judges(task: Task, names: list[str]) -> Iterator[tuple[str, Judged]]:
         )
         model = None if name == "density" else classifier(task, name)
         explainer = Explainer(density, judge="density", classifier=model, constraints=rules)
-        own = model if model is not None else density
+        own = density if model is None else model
+        given = density.to_model if model is None else itemgetter(task.features)
         column = [str(c) for c in own.classes_].index(task.wanted)
 
-        def chance(
-            rows: pd.DataFrame, own: Any = own, column: int = column, model: Any = model
-        ) -> np.ndarray:
-            given = density.to_model(rows) if model is None else rows[task.features]
-            answer: np.ndarray = own.predict_proba(given)[:, column]
-            return answer
+        yield name, Judged(explainer, partial(ask, own, column, given), form)
 
-        yield name, Judged(explainer, chance, form)
+
+def ask(
+    judge: Any, column: int, given: Callable[[pd.DataFrame], Any], rows: pd.DataFrame
+) -> np.ndarray:
+    """Return the probability of a class that a judge gives rows."""
+    answer: np.ndarray = judge.predict_proba(given(rows))[:, column]
+    return answer
 
 
 def classifier(task: Task, name: str) -> Any:
@@ -252,10 +255,7 @@ def beside(known: pd.Series, number: float) -> list[float]:
 
 def broken_rules(task: Task, path: pd.DataFrame) -> list[str]:
     """Return the rules that some waypoint of a path breaks."""
-    found = []
-    for name in task.fixed:
-        if any(str(value) != str(path[name].iloc[0]) for value in path[name]):
-            found.append(f"{name} changes")
+    found = [f"{name} changes" for name in task.fixed if len(set(path[name].astype(str))) > 1]
     for name, levels in task.order.items():
         ranks = [levels.index(str(value)) for value in path[name]]
         if ranks != sorted(ranks):

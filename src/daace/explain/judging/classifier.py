@@ -101,7 +101,7 @@ class ClassifierPosterior:
         )
         self._names = tuple(density.features_ if names is None else names)
         encoding = density.encoding_
-        self._coded = bool(encoding.code_sizes)
+        self._coded = bool(encoding.code_sizes or encoding.derived)
         shown = [*density.features_, *(d.name for d in encoding.derived)] if self._coded else None
         self._place = match_columns(self._names, density.features_ if shown is None else shown)
         self._moving = np.ones(encoding.width)
