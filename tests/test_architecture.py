@@ -290,7 +290,7 @@ def test_importing_daace_is_light() -> None:
 
 
 def test_using_daace_loads_no_heavy_package() -> None:
-    code = "import sys, daace; [getattr(daace, name) for name in daace.__all__]; print(*sys.modules)"
+    code = "import sys, daace; [getattr(daace, n) for n in daace.__all__]; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )

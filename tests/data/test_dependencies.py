@@ -180,3 +180,19 @@ def test_a_ladder_with_rare_rungs_stays_a_category() -> None:
     points = grade.map({"low": 1, "mid": 2, "high": 3, "peak": 4})
     table = Table.from_frame(_frame(grade=grade, points=points), target="class")
     assert table.encoding.features[1].kind == "category"
+
+
+def test_a_ladder_with_rare_rungs_says_what_they_stand_for_if_steps_are_equal() -> None:
+    counts = {"none": 3, "school": 60, "college": 50, "master": 40, "doctor": 4}
+    level = np.repeat(list(counts), list(counts.values()))
+    years = dict(zip(counts, (2, 4, 6, 8, 10), strict=True))
+    frame = pd.DataFrame({"level": level, "years": [years[one] for one in level]})
+    frame["x"] = np.arange(len(frame)) % 37 + 0.5
+    frame["y"] = np.arange(len(frame)) % 2
+    order = {"level": [*counts, "chancellor"]}
+    table = Table.from_frame(frame, target="y", order=order)
+    (derived,) = table.encoding.derived
+    assert derived.values == (2, 4, 6, 8, 10, 12)
+    assert table.to_frame().equals(frame)
+    frame.loc[frame["level"] == "doctor", "years"] = 11  # four rows' own
+    assert not Table.from_frame(frame, target="y", order=order).encoding.derived

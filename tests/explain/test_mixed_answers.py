@@ -163,3 +163,35 @@ def test_a_fixed_category_that_stands_in_the_way_is_named(explainer, refused) ->
     assert not e.found
     assert e.notes
     assert "fixed" in " ".join(e.notes)
+
+
+def test_levels_that_the_model_does_not_name_stay_as_they_are() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    job = rng.choice(["clerk", "nurse"], 80).astype(object)
+    job[:4] = "falconer"
+    frame = pd.DataFrame({"x": x, "job": job, "y": np.where(x > 0, "yes", "no")})
+    seen: set[str] = set()
+
+    def judge(rows: pd.DataFrame) -> np.ndarray:
+        seen.update(rows["job"])
+        own = 1 / (1 + np.exp(-3 * rows["x"].to_numpy()))
+        chance = np.where(rows["job"] == "falconer", own, 0.2)  # of nobody else
+        return np.column_stack([1 - chance, chance])
+
+    density = LinearGaussianNetwork().fit(Table.from_frame(frame, target="y"))
+    row = pd.DataFrame({"x": [-0.7], "job": ["falconer"]})
+    judged = Explainer(density, classifier=judge, plausibility=-3)
+    (e,) = judged.explain_batch(row, target="yes")
+    assert e.found
+    assert e.posterior >= 0.5
+    assert set(e.path["job"]) == {"falconer"} == set(e.states["job"])
+    assert e.changes()["feature"].tolist() == ["x"]
+    assert judge(e.path.iloc[[-1]])[0, 1] >= 0.5
+    assert e.certainty.nearby is not None
+    assert e.certainty.nearby > 0.3
+    assert judged.explain(row, target="yes").path.equals(e.path)
+    assert Explanation.from_json(e.to_json()).path.equals(e.path)
+    rules = Constraints(fixed=["job"])
+    plain = Explainer(density).explain(row, target="yes", constraints=rules)
+    assert set(plain.path["job"]) == {"falconer"}

@@ -112,3 +112,10 @@ def test_whole_numbers_with_a_direction_do_not_exclude_the_start():
         draft = rules.compile(density, x, row=density.user_values(row)[0])
         feasible = draft.finish((density.draws_.lower, density.draws_.upper)).feasible
         assert feasible.contains(np.stack([x, x]))
+
+
+def test_numbers_that_are_whole_already_stay_bit_for_bit() -> None:
+    grid = Grid.of(np.array([0]), np.array([54.321]), np.array([9.7]))
+    exact = (np.arange(90)[:, None] - 54.321) / 9.7
+    assert (grid.round(exact) == exact).all()
+    assert not (grid.at(exact, np.rint(grid.counts(exact))) == exact).all()

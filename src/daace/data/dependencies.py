@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import log
 from typing import Any
 
@@ -133,7 +134,7 @@ def determines(source: Factor, other: Factor) -> bool:
         if len(steps) >= FEW_VALUES or rows.min() < FEWEST_ROWS:
             return False
         choices, cuts = float(len(steps)), len(steps) - 1
-    elif len(source.values) > MOST_KEPT or _tells_of_few(source):
+    elif len(source.values) > MOST_KEPT or _tells_of_few(source, other, table):
         return False
     chance = scipy.special.gammaln(other.counts + 1).sum() - scipy.special.gammaln(
         other.counts.sum() + 1
@@ -142,9 +143,49 @@ def determines(source: Factor, other: Factor) -> bool:
     return bool(chance < NO_ACCIDENT)
 
 
-def _tells_of_few(source: Factor) -> bool:
+def _tells_of_few(source: Factor, other: Factor, table: IntArray) -> bool:
     """Whether what a level stands for would tell of a few rows: a ladder pools no levels."""
-    return source.column.kind == "ordered" and int(source.counts.min()) < FEWEST_ROWS
+    rare = source.column.kind == "ordered" and int(source.counts.min()) < FEWEST_ROWS
+    return rare and not equal_steps(source, other, table)
+
+
+def equal_steps(source: Factor, other: Factor, table: IntArray) -> dict[Level, Level]:
+    """Return the number that every level of a ladder stands for, if these are equal steps apart.
+
+    Then the frequent levels say what the others stand for, also those that no row has.
+
+    Args:
+        source: a ladder.
+        other: a function of it.
+        table: place of the other's value for each place of the source's.
+
+    Returns:
+        The number by level; empty if steps are not equal, or fewer than three levels are frequent.
+    """
+    declared: Any = source.column.series.dtype
+    ladder: Sequence[Level | None] = source.values
+    if source.column.order:
+        ladder = source.column.order
+    elif isinstance(declared, pd.CategoricalDtype):
+        ladder = [plain_level(level) for level in declared.categories]
+    values = [other.values[place] for place in table]
+    frequent = [p for p, n in enumerate(source.counts) if n >= FEWEST_ROWS]
+    if other.is_text or None in (*ladder, *source.values, *values) or len(frequent) < 3:
+        return {}
+    rung = {level: k for k, level in enumerate(ladder)}
+    known = {rung[level]: value for level, value in zip(source.values, values, strict=True)}
+    first, last = (rung[source.values[p]] for p in (min(frequent), max(frequent)))
+    step = Fraction(known[last]) - Fraction(known[first])
+    step /= last - first
+    line = [Fraction(known[first]) + step * (k - first) for k in range(len(ladder))]
+    if any(line[k] != value for k, value in known.items()):
+        return {}
+    whole = all(value.denominator == 1 for value in line)
+    return {
+        level: int(value) if whole else float(value)
+        for level, value in zip(ladder, line, strict=True)
+        if level is not None
+    }
 
 
 def make_derived(column: Column, source: Column, feature: Feature) -> Derived:
@@ -192,7 +233,9 @@ def _by_code(
     d: Factor, s: Factor, table: IntArray, feature: Feature, *, nullable: bool
 ) -> tuple[list[Level | None], set[Level | None]]:
     """Return the value for each code of the source, and values that only pooled levels have."""
-    values: list[Level | None] = [None] * feature.codes
+    line = equal_steps(s, d, table) if feature.kind == "ordered" else {}
+    values: list[Level | None] = [line.get(level) for level in feature.levels]
+    values += [None] * (feature.codes - len(values))
     pooled, kept = set(), set()
     for place, level in enumerate(s.values):
         value = d.values[table[place]]

@@ -156,7 +156,8 @@ def explain_solved(
     ]
     current = density.classes_.item(int(np.argmax(shares[0])))
     denied = find_denial(density, query.labels[row], current) if plan.found else ()
-    frame = frame_of_features(path, density, whole=problem.to_user.whole)
+    whole = problem.to_user.whole
+    frame = frame_of_features(path, density, whole=whole, like=query.like(row))
     names, profiles = density.find_profiles(density.standardizer_.transform(path))
     numbers = frame_of_rows(np.column_stack(along), ALONG)
     judges = find_views(settings, path[[0, -1]], shares[[0, -1], index], index)
@@ -180,7 +181,7 @@ def explain_solved(
             *denied,
             *find_doubts(judges, problem.goal, found=plan.found),
         ),
-        certainty=find_certainty(settings, problem, path),
+        certainty=find_certainty(settings, problem, path, query.judge(row)),
         profiles=profiles,
         plan=plan,
         derived=tuple(column.name for column in density.encoding_.derived),
@@ -208,7 +209,11 @@ def feature_scales(density: ConditionalDensity) -> FloatArray:
 
 
 def frame_of_features(
-    rows: FloatArray, density: ConditionalDensity, *, whole: Sequence[int] | IntArray = ()
+    rows: FloatArray,
+    density: ConditionalDensity,
+    *,
+    whole: Sequence[int] | IntArray = (),
+    like: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return rows in user units as a frame of the features; with codes, in the user's dtypes.
 
@@ -218,13 +223,14 @@ def frame_of_features(
         rows: shape `(rows, columns)`.
         density: knows names, codes and derived columns.
         whole: positions of features that are whole numbers.
+        like: a row with the user's own values for levels that the density does not name.
     """
     encoding, features = density.encoding_, list(density.features_)
     if not (encoding.code_sizes or encoding.derived):
         return frame_of_rows(rows, density.features_, whole=whole)
     if np.isnan(rows).any():  # a row that cannot be read
         return pd.DataFrame(np.nan, index=range(len(rows)), columns=features)
-    frame = frame_of_codes(rows, encoding)
+    frame = frame_of_codes(rows, encoding, like=like)
     derived = [column.name for column in encoding.derived]
     same = list(frame.columns.drop(derived)) == features
     return frame if same else frame[[*features, *derived]]

@@ -261,7 +261,7 @@ class Explainer(ManyRows, ModelReview):
         query = Query.of_row(settings, row, target)
         return find_decision_reasons(
             self.density,
-            settings.other_judge or self.density,
+            query.judge(0) or self.density,
             self.density.user_frame(row),
             target=query.goals[0].target,
             name="The model" if settings.classifier is None else settings.classifier,

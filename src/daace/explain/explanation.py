@@ -53,7 +53,7 @@ class Explanation(Answer):
         if self.plan is None:
             return self
         settings = query.settings
-        return replace(self, density=settings.density, judge=settings.other_judge, query=query)
+        return replace(self, density=settings.density, judge=query.judge(0), query=query)
 
     @property
     def profile(self) -> pd.DataFrame:

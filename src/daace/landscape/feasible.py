@@ -156,8 +156,13 @@ class Grid:
         return moved
 
     def round(self, X: FloatArray) -> FloatArray:
-        """Return the points with the nearest whole numbers."""
-        return self.at(X, np.rint(self.counts(X))) if len(self) else X
+        """Return the points with the nearest whole numbers; what is whole stays bit for bit."""
+        if len(self) == 0:
+            return X
+        rounded = self.at(X, np.rint(self.counts(X)))
+        here = X[..., self.features]
+        rounded[..., self.features] = np.where(self._whole(X), here, rounded[..., self.features])
+        return rounded
 
     def narrow(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return bounds that are whole numbers themselves, where they are apart."""
@@ -171,9 +176,12 @@ class Grid:
 
     def holds(self, X: FloatArray) -> BoolArray:
         """Whether points have whole numbers, up to rounding."""
+        return np.all(self._whole(X), axis=-1)  # type: ignore[no-any-return]
+
+    def _whole(self, X: FloatArray) -> BoolArray:
         counts = self.counts(X)
         size = np.maximum(1.0, np.abs(counts))
-        whole: BoolArray = np.all(np.abs(counts - np.rint(counts)) <= ROUNDING * size, axis=-1)
+        whole: BoolArray = np.abs(counts - np.rint(counts)) <= ROUNDING * size
         return whole
 
 

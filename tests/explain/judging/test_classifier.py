@@ -524,3 +524,24 @@ def test_what_is_said_of_a_slope_is_said_of_the_whole_number(people):
     logs = judge.log_posterior_and_gradient(X, 1)[0]
     expected = whole_ages_only(people.iloc[:20])
     assert np.exp(logs[:, 1]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("job", [[], ["job"]])
+def test_it_may_have_been_fitted_on_columns_computed_from_features(job: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 70, 300)
+    frame = pd.DataFrame({"pay": rng.normal(size=300), "age": age, "group": age // 25})
+    frame["job"] = rng.integers(0, 2, 300) > 0
+    frame = frame[["pay", "age", "group", *job]]
+    label = np.where(frame["pay"] + age / 50 > 1, "yes", "no")
+    density = LinearGaussianNetwork().fit(Table.from_frame(frame.assign(y=label), target="y"))
+    assert [column.name for column in density.encoding_.derived] == ["group"]
+    row = frame[label == "no"].iloc[[0]]
+    for columns in ([*job, "age", "pay", "group"], ["pay", "age", *job]):
+        tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(frame[columns], label)
+        e = Explainer(density, classifier=tree).explain(row, target="yes")
+        assert e.found
+        assert tree.predict(e.path.iloc[[-1]][columns])[0] == "yes"
+    short = DecisionTreeClassifier(random_state=0).fit(frame[["pay", "group"]], label)
+    with pytest.raises(InvalidInput, match="They differ in 'age'"):
+        Explainer(density, classifier=short)

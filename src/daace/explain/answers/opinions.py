@@ -167,18 +167,21 @@ class Ends:
         return tuple(spare)
 
 
-def find_certainty(settings: Settings, problem: Problem, path: FloatArray) -> Certainty:
+def find_certainty(
+    settings: Settings, problem: Problem, path: FloatArray, judge: Posterior | None
+) -> Certainty:
     """Ask the judge about rows near the end; not a classifier whose questions are counted.
 
     Args:
         settings: of the query.
         problem: of the row.
         path: waypoints in user units.
+        judge: decides the class of the row in place of the density; None if that does.
     """
     if len(path) < 2 or (settings.judges is not None and settings.classifier_budget is not None):
         return UNKNOWN
     start, end = settings.density.standardizer_.transform(path[[0, -1]])
-    ends = Ends(settings.density, settings.other_judge, problem.region.index, start, end)
+    ends = Ends(settings.density, judge, problem.region.index, start, end)
     try:
         return ends.measure(problem.goal.min_posterior)
     except InvalidInput:  # a classifier that cannot judge such rows

@@ -14,7 +14,8 @@ from daace._wording import quote
 from daace.exceptions import InvalidInput
 from daace.explain.asking.rows import Rows, read_row
 from daace.explain.asking.settings import Settings
-from daace.explain.judging.classifier import judge_rows
+from daace.explain.judging.classifier import ClassifierPosterior, judge_rows
+from daace.explain.judging.committee import Committee
 from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
 from daace.landscape.rows import UserRow
@@ -36,6 +37,7 @@ class Query:
         labels: the class that each row is recorded with, None where it is not known.
         first: number of the first row, where these are part of a longer table.
         start_logs: the classifier's log p(y | x) of each row; None if there is no classifier.
+        raw: as in `Rows`.
     """
 
     settings: Settings
@@ -47,6 +49,7 @@ class Query:
     labels: Sequence[Any]
     first: int = 0
     start_logs: FloatArray | None = None
+    raw: pd.DataFrame | None = None
 
     @classmethod
     def of(
@@ -71,7 +74,10 @@ class Query:
         if settings.classifier_posterior is not None:
             valid = [row for row in range(len(rows)) if row not in invalid]
             logs = np.full((len(rows), len(density.classes_)), np.nan)
-            logs[valid], unjudged = judge_rows(settings.classifier_posterior, rows.values[valid])
+            raw = None if rows.raw is None else rows.raw.iloc[valid]
+            logs[valid], unjudged = judge_rows(
+                settings.classifier_posterior, rows.values[valid], raw
+            )
             invalid.update({valid[row]: reason for row, reason in unjudged.items()})
         if strict:
             refuse(invalid, len(rows))
@@ -88,7 +94,9 @@ class Query:
         goal_of[valid] = place
         goals = tuple(settings.goal(density.classes_.item(k)) for k in classes)
         labels = rows.labels if rows.labels is not None else [None] * len(rows)
-        return cls(settings, rows.values, wanted, goals, goal_of, invalid, labels, first, logs)
+        return cls(
+            settings, rows.values, wanted, goals, goal_of, invalid, labels, first, logs, rows.raw
+        )
 
     @classmethod
     def of_row(cls, settings: Settings, row: object, target: object) -> Query:
@@ -119,7 +127,26 @@ class Query:
             labels=self.labels[part],
             first=self.first + begin,
             start_logs=None if self.start_logs is None else self.start_logs[part],
+            raw=None if self.raw is None else self.raw.iloc[part],
         )
+
+    def like(self, row: int) -> pd.DataFrame | None:
+        """Return the cells of a row that the model does not name; None if it names them all."""
+        encoding = self.settings.density.encoding_
+        pools = {j: encoding.features[j].pool_code for j in encoding.unnamed.values()}
+        if self.raw is None or not any(self.values[row, j] == code for j, code in pools.items()):
+            return None
+        return self.raw.iloc[[row]]
+
+    def judge(self, row: int) -> ClassifierPosterior | Committee | None:
+        """Return who decides the class of a row in place of the density; None if that does.
+
+        A classifier sees cells that the model does not name as they are.
+        """
+        judge, like = self.settings.other_judge, self.like(row)
+        if like is None or not isinstance(judge, ClassifierPosterior):
+            return judge
+        return judge.beside(like)
 
     def problem(self, row: int, posterior: Any) -> Problem:
         """Build the problem of a row.

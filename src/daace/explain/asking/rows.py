@@ -30,12 +30,14 @@ class Rows:
         labels: the class that each row is recorded with; None if there is no such column.
         invalid: why a row cannot be read, by its position.
         others: the columns that the model does not know, as they came.
+        raw: the columns with levels that the model does not name, as they came; None without any.
     """
 
     values: FloatArray
     labels: Sequence[Any] | None = None
     invalid: Mapping[int, str] = field(default_factory=dict)
     others: pd.DataFrame = field(default_factory=pd.DataFrame)
+    raw: pd.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -77,7 +79,9 @@ def read_rows(density: ConditionalDensity, given: object) -> Rows:
     others = frame[[name for name in frame.columns if name not in known]]
     if density.encoding_.code_sizes:
         values, invalid = read_coded(frame, density.encoding_)
-        return Rows(values, _labels(density, frame), invalid, others)
+        pooled = [name for name in density.encoding_.unnamed if name in frame.columns]
+        raw = frame[pooled].reset_index(drop=True) if pooled else None
+        return Rows(values, _labels(density, frame), invalid, others, raw)
     values = np.empty((len(frame), len(density.features_)))
     wrong: dict[int, list[str]] = {}
     for j, name in enumerate(density.features_):

@@ -218,9 +218,14 @@ class Settings:
                     found[row] = str(error)
         return found
 
-    def posterior(self) -> BudgetedPosterior | Committee | None:
-        """Return the judge of one search; None if the density judges."""
-        judge = self.other_judge
+    def posterior(
+        self, judge: ClassifierPosterior | Committee | None
+    ) -> BudgetedPosterior | Committee | None:
+        """Return the judge of one search; None if the density judges.
+
+        Args:
+            judge: who decides the class in place of the density.
+        """
         if not isinstance(judge, ClassifierPosterior):
             return judge
         limit = getattr(self.search, "time_limit", None)

@@ -34,13 +34,16 @@ def solve(query: Query) -> dict[int, Solved | str]:
     Returns:
         by position the problem and its plan; or, for a row that cannot be explained, the reason.
     """
-    posterior = query.settings.posterior()
+    posterior = query.settings.posterior(query.settings.other_judge)
     solved: dict[int, Solved | str] = dict(query.invalid)
     problems: dict[int, Problem] = {}
     for row in range(len(query)):
         if row not in solved:
             try:
-                problems[row] = query.problem(row, posterior)
+                if query.judge(row) is not query.settings.other_judge:
+                    solved[row] = solve_row(query, row)
+                else:
+                    problems[row] = query.problem(row, posterior)
             except InvalidInput as error:
                 solved[row] = str(error)
     solved.update(solve_problems(query, problems))
@@ -53,7 +56,7 @@ def solve_row(query: Query, row: int = 0) -> Solved:
     Raises:
         InvalidInput: the constraints exclude the start.
     """
-    problem = query.problem(row, query.settings.posterior())
+    problem = query.problem(row, query.settings.posterior(query.judge(row)))
     return solve_problems(query, {row: problem})[row]
 
 

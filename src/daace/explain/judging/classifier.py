@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from copy import copy
 from functools import cached_property
 from typing import Any
 from weakref import ref
@@ -100,14 +101,26 @@ class ClassifierPosterior:
         )
         self._names = tuple(density.features_ if names is None else names)
         encoding = density.encoding_
-        self._coded = bool(encoding.code_sizes)
+        self._coded = bool(encoding.code_sizes or encoding.derived)
         shown = [*density.features_, *(d.name for d in encoding.derived)] if self._coded else None
         self._place = match_columns(self._names, density.features_ if shown is None else shown)
         self._moving = np.ones(encoding.width)
         self._moving[list(encoding.code_sizes)] = 0.0  # codes have no slopes
         self._whole = np.flatnonzero([name in whole for name in density.features_])
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
+        self._like: pd.DataFrame | None = None
         self._try()
+
+    def beside(self, like: pd.DataFrame) -> ClassifierPosterior:
+        """Return the judge of rows that come from others, whose rare levels it sees.
+
+        Args:
+            like: cells of levels that the density does not name: of one row, or of all that will
+                be judged at once.
+        """
+        judge = copy(self)
+        judge._like, judge._known = like, {}
+        return judge
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return log p(y | x) of model-space rows; -inf where the classifier says never."""
@@ -241,7 +254,7 @@ class ClassifierPosterior:
     def _table(self, rows: FloatArray) -> pd.DataFrame | FloatArray:
         """Return rows in user units as the classifier takes them."""
         if self._coded:
-            frame = self._density.encoding_.decode(rows)
+            frame = self._density.encoding_.decode(rows, like=self._like)
             names = [*self._density.features_, *(d.name for d in self._density.encoding_.derived)]
             return frame[[names[j] for j in self._place]].set_axis(list(self._names), axis=1)
         values = rows[:, self._place]
@@ -344,17 +357,27 @@ class Judges:
         return Judges(self._classifier, density, self._grad)
 
 
-def judge_rows(judge: ClassifierPosterior, rows: FloatArray) -> tuple[FloatArray, dict[int, str]]:
-    """Return log p(y | x) of rows in user units, NaN where there is none, and why, by row."""
+def judge_rows(
+    judge: ClassifierPosterior, rows: FloatArray, raw: pd.DataFrame | None = None
+) -> tuple[FloatArray, dict[int, str]]:
+    """Return log p(y | x) of rows in user units, NaN where there is none, and why, by row.
+
+    Args:
+        judge: the classifier.
+        rows: shape `(rows, columns)`.
+        raw: of each row the cells that the density does not name.
+    """
     if len(rows) == 0:
         return np.empty((0, len(judge.classes_))), {}
+    judge = judge if raw is None else judge.beside(raw)
     try:
         return judge.log_posterior_of_rows(rows), {}
     except InvalidInput:
         logs, unjudged = np.full((len(rows), len(judge.classes_)), np.nan), {}
         for number, row in enumerate(rows):
+            alone = judge if raw is None else judge.beside(raw.iloc[[number]])
             try:
-                logs[number] = judge.log_posterior_of_rows(row[None])[0]
+                logs[number] = alone.log_posterior_of_rows(row[None])[0]
             except InvalidInput as error:
                 unjudged[number] = str(error)
         return logs, unjudged

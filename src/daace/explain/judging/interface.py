@@ -63,17 +63,24 @@ def match_classes(classifier: Any, density: ConditionalDensity) -> list[int]:
 
 
 def read_columns(owner: Any, density: ConditionalDensity) -> list[str] | None:
-    """Return the columns that an estimator was fitted on, in its order; None if it has no names."""
+    """Return the columns that an estimator was fitted on, in its order; None if it has no names.
+
+    Columns that are computed from features may be among them or not.
+    """
     features = density.features_
+    derived = [column.name for column in density.encoding_.derived]
     names = getattr(owner, "feature_names_in_", None)
-    if names is not None and sorted(match_columns(map(str, names), features)) != [
-        *range(len(features))
-    ]:
-        others = sorted({str(name) for name in names} ^ set(features))
-        raise InvalidInput(
-            f"'classifier' must have the density's columns. They differ in {quote(others)}: fit "
-            "both on the same columns, or pass a function that makes its columns from these."
-        )
+    if names is not None:
+        wanted = [str(name) for name in names]
+        found = match_columns(wanted, [*features, *derived])
+        if not (set(range(len(features))) <= set(found) and found.min() >= 0):
+            others = sorted({*wanted} ^ {*features, *(set(derived) & set(wanted))})
+            raise InvalidInput(
+                f"'classifier' must have the density's columns. They differ in {quote(others)}: "
+                "fit both on the same columns, or pass a function that makes its columns from "
+                "these."
+            )
+        return wanted
     width = getattr(owner, "n_features_in_", len(features))
     if width != len(features):
         left_out = density.left_out_
@@ -83,7 +90,7 @@ def read_columns(owner: Any, density: ConditionalDensity) -> list[str] | None:
             expected=f"have the density's {len(features)} columns",
             got=f"{width}{why}",
         )
-    return None if names is None else [str(name) for name in names]
+    return None
 
 
 def match_columns(names: Iterable[str], features: Sequence[str]) -> IntArray:

@@ -93,7 +93,7 @@ def search_front(query: Query, search: NSGA2, *, vertices: int) -> ExplanationFr
         search: the genetic search.
         vertices: waypoints between start and end of its paths.
     """
-    problem = query.problem(0, query.settings.posterior())
+    problem = query.problem(0, query.settings.posterior(query.judge(0)))
     rng = np.random.default_rng(query.settings.seed)
     found = search.solve_front(problem, rng=rng, vertices=vertices)
     planner = query.settings.planner

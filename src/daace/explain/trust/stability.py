@@ -95,8 +95,8 @@ def measure_stability(
         rng = np.random.default_rng([settings.seed, number])
         sample = resample(training, density.fewest_rows, rng=rng)
         other = _with_density(settings, refit(density, sample), sample)
-        again = solve_row(Query.of(other, Rows(query.values), e.target, strict=True))
-        there = _state(Query.of(other, Rows(end), e.target, strict=True))
+        again = solve_row(Query.of(other, Rows(query.values, raw=query.raw), e.target, strict=True))
+        there = _state(Query.of(other, Rows(end, raw=query.raw), e.target, strict=True))
         rows.append(("refit", *_compare(e, again), *there))
     columns = ["kind", "found", "cost", "distance", "holds", "plausible"]
     return Stability(pd.DataFrame(rows, columns=columns))

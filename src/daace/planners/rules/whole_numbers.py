@@ -52,6 +52,8 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
     draws = draws[problem.feasible.allows(draws)]
     lines = straight_paths(problem.x, draws, len(plan.waypoints) - 2, problem.feasible.codes)
     lines[:, 1:-1] = grid.round(lines[:, 1:-1])
+    if problem.feasible.codes is not None:  # rounding may have moved numbers to an atom
+        lines[:, 1:-1] = problem.feasible.codes.place(lines[:, 1:-1])
     best: FloatArray | None = None
     candidates = np.concatenate([tried, lines])
     for _ in range(ROUNDS):

@@ -16,7 +16,7 @@ from daace._typing import BoolArray, FloatArray
 from daace.landscape.code_rules import CodeRules
 from daace.landscape.problem import Problem
 from daace.planners.base import best_slacks
-from daace.planners.seeding.goal_points import pull_to_edge
+from daace.planners.seeding.goal_points import draws_alike, pull_to_edge
 
 #: Draws whose numbers are tried with each combination of codes: the nearest, some at all
 #: distances, and the nearest that meet the goal with the codes of the start.
@@ -28,7 +28,8 @@ SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 #: Combinations that are extended, switches that extend them, and switches at once.
 BEAM, EXTENSIONS, DEPTH = 6, 12, 4
 
-#: Codes of draws that meet the goal, and the nearest draws among which they are looked for.
+#: Draws that meet the goal, whose numbers and codes are tried, and the nearest draws among which
+#: they are looked for; where there are fewer, among four times as many, and so on.
 DRAWN, NEAR = 8, 400
 
 #: Combinations, and ends of each, that a search begins with.
@@ -103,7 +104,7 @@ def find_code_ends(problem: Problem) -> CodeGoals:
         best = search.score(_combine(best, chosen, search.start))[:BEAM]
         if len(best) == 0:
             break
-    search.score(search.drawn())
+    search.score(search.good[:, search.rules.columns])
     return search.ends()
 
 
@@ -114,7 +115,7 @@ class _Beam:
     Args:
         problem: over numbers and codes.
         rules: of the codes.
-        draws: of the target class that the rules allow, the nearest first.
+        good: draws of the target class that meet goal and rules, the nearest first.
         numbers: draws whose numbers are tried with each combination.
         known: ends by combination.
         slacks: of all points that were tried.
@@ -122,7 +123,7 @@ class _Beam:
 
     problem: Problem
     rules: CodeRules
-    draws: FloatArray
+    good: FloatArray
     numbers: FloatArray
     known: dict[bytes, CodeEnds] = field(default_factory=dict)
     slacks: list[FloatArray] = field(default_factory=list)
@@ -141,7 +142,8 @@ class _Beam:
         meeting = np.flatnonzero(problem.region.contains(rules.place(still)))[:MEETING]
         spread = np.linspace(NEAREST, len(draws) - 1, SPREAD).astype(np.intp)
         chosen = np.unique(np.concatenate([np.arange(NEAREST), spread, meeting]))
-        return cls(problem, rules, draws, draws[chosen])
+        good = _good_draws(problem, draws)
+        return cls(problem, rules, good, np.concatenate([draws[chosen], good]))
 
     @property
     def start(self) -> FloatArray:
@@ -214,20 +216,6 @@ class _Beam:
         ranked: FloatArray = wanted[np.argsort(estimates, kind="stable")]
         return ranked
 
-    def drawn(self) -> FloatArray:
-        """Return the codes of the draws that meet the goal and are nearest in all."""
-        problem, switches = self.problem, self.problem.landscape.switches
-        assert switches is not None
-        draws = self.draws[:NEAR]
-        good = draws[problem.region.contains(draws)]
-        codes = good[:, self.rules.columns]
-        offsets = (good - problem.x) * problem.feasible.weights * switches.travel
-        weights = problem.feasible.weights
-        length = switches.length(np.broadcast_to(self.start, codes.shape), codes, weights)
-        order = np.argsort(length + np.sqrt((offsets**2).sum(axis=1)), kind="stable")
-        nearest: FloatArray = codes[order[:DRAWN]]
-        return nearest
-
     def ends(self) -> CodeGoals:
         """Return the ends of the best combinations, pulled to the edge of the goal."""
         ranked = sorted(self.known.values(), key=lambda entry: entry.estimate)
@@ -242,6 +230,39 @@ class _Beam:
         late = np.concatenate([np.empty((0, 2, len(none.T))), *(entry.late for entry in inside)])
         slacks = best_slacks(np.concatenate(self.slacks))
         return CodeGoals(points, np.concatenate([none, *nearly]), slacks, late)
+
+
+def _good_draws(problem: Problem, draws: FloatArray) -> FloatArray:
+    """Return the draws that meet the goal and are nearest in all, codes and numbers.
+
+    Goals that few combinations of codes meet are met by few draws, perhaps only by those that have
+    what is fixed.
+
+    Args:
+        problem: over numbers and codes.
+        draws: of the target class that the rules allow.
+    """
+    found: list[FloatArray] = []
+    draws, first, size = _nearest_first(problem, draws), 0, NEAR
+    while first < len(draws) and sum(map(len, found)) < DRAWN:
+        block = draws[first : first + size]
+        found.append(block[problem.region.contains(block)])
+        first, size = first + size, 4 * size
+    if sum(map(len, found)) < DRAWN:
+        alike = _nearest_first(problem, draws_alike(problem))
+        found.append(alike[problem.region.contains(alike)])
+    return np.concatenate(found)[:DRAWN]
+
+
+def _nearest_first(problem: Problem, draws: FloatArray) -> FloatArray:
+    rules, switches = problem.feasible.codes, problem.landscape.switches
+    assert rules is not None
+    assert switches is not None
+    codes, weights = draws[:, rules.columns], problem.feasible.weights
+    start = np.broadcast_to(problem.x[rules.columns], codes.shape)
+    offsets = (draws - problem.x) * weights * switches.travel
+    length = switches.length(start, codes, weights) + np.sqrt((offsets**2).sum(axis=1))
+    return draws[np.argsort(length, kind="stable")]
 
 
 def _best_places(costs: FloatArray) -> tuple[np.ndarray, np.ndarray]:

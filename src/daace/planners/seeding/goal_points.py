@@ -74,7 +74,7 @@ def find_goal_points(
         slack[~untouched] = problem.region.slack(X[~untouched])
         good = (slack > 0).all(axis=1)
     if good.sum() < ENOUGH:
-        alike = _draws_alike(problem)
+        alike = draws_alike(problem)
         X, slack = np.concatenate([X, alike]), np.concatenate([slack, problem.region.slack(alike)])
         good = (slack > 0).all(axis=1)
     offsets = (X - problem.x) * feasible.weights
@@ -99,7 +99,7 @@ def find_goal_points(
     return GoalPoints(climbed.inside, X[nearly], reachable)
 
 
-def _draws_alike(problem: Problem) -> FloatArray:
+def draws_alike(problem: Problem) -> FloatArray:
     """Return draws of the target class that have what is fixed, where the density can give them.
 
     Other draws, moved to the fixed values, are implausible where features are correlated.
@@ -116,7 +116,7 @@ def _draws_alike(problem: Problem) -> FloatArray:
 def can_be_met(problem: Problem) -> bool:
     """Whether a draw of the target class meets the goal, or a point that is climbed to from one."""
     X = problem.feasible.nearest(problem.landscape.density.pool(problem.goal.target).X)
-    X = np.concatenate([X, _draws_alike(problem)])
+    X = np.concatenate([X, draws_alike(problem)])
     shortfall = np.maximum(-problem.region.slack(X), 0.0).sum(axis=1)
     if (shortfall == 0).any() or not problem.region.differentiable:
         return bool((shortfall == 0).any())
