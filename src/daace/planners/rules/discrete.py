@@ -75,7 +75,7 @@ class DiscreteSearch:
         """
         if plan.status is not Status.FOUND or len(plan.waypoints) < 2:
             return plan
-        narrow = relaxed
+        plain, narrow = plan, relaxed
         if chosen is not None and (chosen.path is not plan.waypoints):
             narrow = with_only(relaxed, chosen.free)
             plan = arrive(narrow, chosen.path, self.clock, notes=plan.notes)
@@ -86,7 +86,12 @@ class DiscreteSearch:
             if found is None:
                 return self._too_many(problem, plan, changes.most)
             plan = found
-        return plan if len(problem.feasible.grid) == 0 else self._round(problem, narrow, plan)
+        if len(problem.feasible.grid) == 0:
+            return plan
+        rounded = self._round(problem, narrow, plan)
+        if rounded.found or changes is not None or plan is plain:
+            return rounded
+        return self._round(problem, relaxed, plain)  # more features can make up for rounding
 
     def _search_again(self, relaxed: Problem, plan: Plan, most: int) -> tuple[Problem, Plan | None]:
         """Search from the beginning with some sets of `most` features free.
