@@ -6,6 +6,7 @@
 #   make browser     install Chromium for the tests of the page, as root on Debian
 #   make bench       compare with other tools, as ratios measured in one run (minutes)
 #   make bench-full  the same on every problem (hours)
+#   make results     make the pages of the published results from their records
 #   make docs        build the documentation in site/
 #   make clean       remove .venv
 
@@ -29,7 +30,7 @@ export DAACE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo lint test browser bench bench-full docs clean
+.PHONY: help demo lint test browser bench bench-full results docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -57,6 +58,11 @@ bench: $(VENV)/.bench
 
 bench-full: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.run --full --jobs 2
+
+# The page about counties needs EPA's files in $DAACE_DATA/eqi.
+results: $(VENV)/.dev
+	$(BIN)/daace study report docs/results/synthetic/records.gz --out build/results/synthetic
+	$(BIN)/daace eqi report docs/results/eqi/records.gz --out build/results/eqi
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site

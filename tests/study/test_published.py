@@ -6,11 +6,8 @@ median of a claim is made here in the plainest way.
 
 from __future__ import annotations
 
-import gzip
 import html
-import json
 import re
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +15,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from .recomputed import (
+    PROBLEM,
+    SEVEN,
+    decisive_p,
+    mean_ranks,
+    medians,
+    read,
+    scores_of,
+    wilcoxon,
+)
+
 FOLDER = Path(__file__).parents[2] / "docs" / "results" / "synthetic"
-PROBLEM = ("table", "instance", "penalty", "plausibility", "certainty")
-SEVEN = ("DAACE GT", "DAACE", "BayesACE", "FACE GT", "FACE-DE", "FACE-eps", "Wachter")
 MEASURE = {"b": "cost_nll", "c": "cost_nll", "d": "l2", "e": "path_sparsity", "f": "to_face_gt",
            "j": "cost_nll"}  # fmt: skip
-
-Scores = dict[str, np.ndarray]
 
 
 @pytest.fixture(scope="module")
 def records() -> list[dict[str, Any]]:
-    lines = gzip.decompress((FOLDER / "records.gz").read_bytes()).decode().splitlines()
-    return [json.loads(line) for line in lines]
+    return read(FOLDER / "records.gz")
 
 
 @pytest.fixture(scope="module")
@@ -47,92 +50,6 @@ def rows_of(page: str, letter: str) -> list[list[str]]:
         [html.unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall("<td>(.*?)</td>", row)]
         for row in rows
     ]
-
-
-def scores_of(
-    records: list[dict[str, Any]], measure: str, part: str, *, solved: str = ""
-) -> Scores:
-    """One array per algorithm over the problems that a part is about; infinite if not found."""
-    penalty, m = (re.search(rf"{word} (-?[\d.]+)", part) for word in ("penalty", "m ="))
-    names = [name for name in SEVEN if (name, measure) != ("FACE GT", "to_face_gt")]
-    by_problem: dict[tuple[Any, ...], dict[str, float]] = {}
-    for r in records:
-        if r.get("algorithm") not in names:
-            continue
-        if penalty and r["penalty"] != float(penalty[1]):
-            continue
-        if m and r["plausibility"] != float(m[1]):
-            continue
-        run = r["run"]
-        values = {**r, "seconds": run["seconds"],
-                  "seconds_with_graph": run["seconds"] + run["graph_seconds"]}  # fmt: skip
-        score = float(values[measure]) if r["found"] else np.inf
-        by_problem.setdefault(tuple(r[p] for p in PROBLEM), {})[r["algorithm"]] = score
-    whole = [scores for scores in by_problem.values() if len(scores) == len(names)]
-    if solved:
-        whole = [scores for scores in whole if np.isfinite(scores[solved])]
-    return {name: np.array([scores[name] for scores in whole]) for name in names}
-
-
-def mean_ranks(scores: Scores) -> dict[str, float]:
-    ranks = stats.rankdata(np.column_stack(list(scores.values())), axis=1).mean(axis=0)
-    return dict(zip(scores, ranks.tolist(), strict=True))
-
-
-def groupings(size: int) -> list[tuple[int, ...]]:
-    """All ways in which some algorithms could be equal: each gets the number of its group."""
-    found: list[tuple[int, ...]] = [()]
-    for _ in range(size):
-        found = [(*groups, g) for groups in found for g in range(max((-1, *groups)) + 2)]
-    return found
-
-
-def decisive_p(scores: Scores, a: str, b: str) -> float:
-    """Friedman's p-value, or that of the pair by Bergmann and Hommel if it is larger."""
-    names, many = list(scores), len(next(iter(scores.values())))
-    largest = 2 * max(v[np.isfinite(v)].max() for v in scores.values())  # ranks are all that counts
-    finite = [np.where(np.isfinite(v), v, largest) for v in scores.values()]
-    ranks, k = mean_ranks(scores), len(names)
-    spread = np.sqrt(k * (k + 1) / (6 * many))
-    p = {
-        frozenset(pair): 2 * stats.norm.sf(abs(ranks[pair[0]] - ranks[pair[1]]) / spread)
-        for pair in combinations(names, 2)
-    }
-    adjusted = 0.0
-    for groups in groupings(k):
-        if groups[names.index(a)] != groups[names.index(b)]:
-            continue
-        true = [
-            p[frozenset((x, y))]
-            for (x, gx), (y, gy) in combinations(zip(names, groups, strict=True), 2)
-            if gx == gy
-        ]
-        adjusted = max(adjusted, len(true) * min(true))
-    overall = stats.friedmanchisquare(*finite).pvalue if k > 2 else 0.0
-    return float(max(overall, min(1.0, adjusted)))
-
-
-def medians(scores: Scores) -> dict[str, float]:
-    values = np.column_stack(list(scores.values()))
-    values[~np.isfinite(values)] = np.nan
-    spread = np.nanstd(values, axis=1, keepdims=True)
-    standard = (values - np.nanmean(values, axis=1, keepdims=True)) / np.where(
-        spread > 0, spread, 1
-    )
-    return dict(zip(scores, np.nanmedian(standard, axis=0).tolist(), strict=True))
-
-
-def wilcoxon(scores: Scores, a: str, b: str) -> tuple[int, int, int, float]:
-    """Problems won, lost and counted, and the p-value; a problem that one missed is the worst."""
-    x, y = scores[a], scores[b]
-    some = np.isfinite(x) | np.isfinite(y)
-    x, y = x[some], y[some]
-    both = np.isfinite(x) & np.isfinite(y)
-    difference = np.where(np.isfinite(x), -1.0, 1.0) * 2 * np.abs(x[both] - y[both]).max()
-    difference[both] = x[both] - y[both]
-    apart = difference[difference != 0]
-    won, lost = int((apart < 0).sum()), int((apart > 0).sum())
-    return won, lost, len(x), float(stats.wilcoxon(apart).pvalue)
 
 
 def close(shown: str, value: float) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from daace.study.figure_list import draw_figures
 from daace.study.figures import palette
 from daace.study.paper import PAPER
 from daace.study.paper.claims import check_claims
+from daace.study.paper.figure_list import BY_SETTING, draw_paper_figures
 from daace.study.report import write_report
 from daace.study.results import StudyResults, read_results
 
@@ -58,11 +60,35 @@ def test_what_is_shown_beside_changes_no_rank_and_no_claim(eighth: StudyResults)
     seven = made_up(dict(zip(NAMES, (1, 2, 3, 4, 5, 6, 7), strict=True)), noise=0.0)
     assert len(eighth.problems) == len(seven.problems) * 8 / 7
     assert check_claims(eighth) == check_claims(seven)
-    ours, usual = ({name: f for name, _, f in draw_figures(r)} for r in (eighth, seven))
+    ours, usual = (
+        {name: f for name, _, f in chain(draw_figures(r), draw_paper_figures(r))}
+        for r in (eighth, seven)
+    )
     assert ours.keys() == usual.keys()
-    assert [name for name in ours if ours[name].to_svg() != usual[name].to_svg()] == ["found"]
-    labels = [label.get_text() for label in ours["found"].axes[0].get_yticklabels()]
-    assert labels == [*NAMES, "eighth"]
+    for name in ("found", "box-cost_nll", "box-l2-by-penalty"):
+        labels = [label.get_text() for label in ours[name].axes[0].get_yticklabels()]
+        assert [label.split("  ")[0] for label in labels] == [*NAMES, "eighth"]
+    for name in ("box-cost_nll", "box-l2-by-penalty"):
+        boxes, before = (f[name].axes[0].patches for f in (ours, usual))
+        assert [b.get_hatch() for b in boxes] == [None] * 7 + ["///"]
+        for box, same in zip(boxes[:7], before, strict=True):
+            assert (box.get_path().vertices == same.get_path().vertices).all()
+    for name in ("ranks-cost_nll", "ranks-l2-by-penalty"):
+        words, before = ([text.get_text() for text in f[name].axes[0].texts] for f in (ours, usual))
+        assert words == before
+        title = ours[name].axes[0].get_title()
+        assert "not compared, would rank (diamond): eighth  1.00" in title
+
+
+def test_the_papers_figures_by_setting() -> None:
+    seven = made_up(dict(zip(NAMES, (1, 2, 3, 4, 5, 6, 7), strict=True)))
+    drawn = {name: figure for name, _, figure in draw_paper_figures(seven)}
+    for by, measure in BY_SETTING:
+        for kind in ("box", "ranks"):
+            assert len(drawn[f"{kind}-{measure}-by-{by}"].axes) == 2
+    assert "box-cost_nll-penalty-1-m-half" in drawn
+    titles = [axes.get_title() for axes in drawn["ranks-l2-by-penalty"].axes]
+    assert [title.split(":")[0] for title in titles] == ["Penalty 1", "Penalty 5"]
 
 
 def test_what_is_shown_beside_has_a_section_of_its_own(
@@ -76,6 +102,7 @@ def test_what_is_shown_beside_has_a_section_of_its_own(
     line = "<td>eighth against DAACE</td><td>96</td><td>100.0%</td><td>0.25</td><td>48</td>"
     assert line in text
     assert "eighth: given the same problems" in text
+    assert "<td>eighth</td><td>100.0%</td><td>1.00</td>" in text
     by_table = text[text.index("One vote per table") :]
     assert "DAACE against BayesACE" in by_table
     assert "eighth" not in by_table

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daace._typing import FloatArray
+from daace.study.figure_list import Drawn
 from daace.study.results import Reference, StudyResults
 from daace.study.spec import StudySpec
 
@@ -38,6 +39,10 @@ def _no_notes(spec: StudySpec, tables: Sequence[str]) -> Mapping[str, Any]:
     return {}
 
 
+def _no_figures(results: StudyResults) -> Drawn:
+    return iter(())
+
+
 def _no_sections(results: StudyResults) -> Sequence[str]:
     return ()
 
@@ -52,6 +57,7 @@ class StudyClient:
         note_plan: from the study and the names of the tables that were run to entries of the plan,
             which `StudyResults.plan` has later.
         write_sections: from the results to parts of the page, in HTML.
+        draw_figures: from the results to further figures: name, caption and figure of each.
 
     Example:
         >>> client = StudyClient(write_sections=lambda results: ["<h2>What we expected</h2>"])
@@ -63,6 +69,7 @@ class StudyClient:
     reference: Reference | None = None
     note_plan: Callable[[StudySpec, Sequence[str]], Mapping[str, Any]] = _no_notes
     write_sections: Callable[[StudyResults], Sequence[str]] = _no_sections
+    draw_figures: Callable[[StudyResults], Drawn] = _no_figures
 
 
 #: A study of its own: nothing is added.

@@ -26,6 +26,9 @@ from daace.study.table_setup import TableSetup
 #: Equal pieces of the midpoint rule by which the cost of every path is summed.
 PIECES = 19
 
+#: Percentiles over the rows that describe how a density does on a table.
+SPREAD = (5, 25, 50, 75, 95)
+
 #: Measures of a path, as records name them.
 MEASURES = (
     "cost_nll", "cost_relative", "l2", "path_sparsity", "end_sparsity", "hops", "length",
@@ -99,8 +102,18 @@ def compare_densities(setup: TableSetup, facts: Sequence[TableFact] = ()) -> Rec
         "posterior": summary.posterior,
         "nll": {name: values.mean() for name, values in nll.items()},
         "squared_error": {name: values.mean() for name, values in error.items()},
+        "spread": {"nll": _spread(nll), "squared_error": _spread(error)},
         "pairs": [*_compare_pairs("nll", nll), *_compare_pairs("squared_error", error)],
         **describe_origin(),
+    }
+
+
+def _spread(values: dict[str, FloatArray]) -> dict[str, list[float]]:
+    """Return percentiles of what each row has above the truth, for the densities."""
+    return {
+        name: np.percentile(own - values[TRUTH], SPREAD).tolist()
+        for name, own in values.items()
+        if name != TRUTH
     }
 
 

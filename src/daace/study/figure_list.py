@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from daace.study.results import PROBLEM, StudyResults
-from daace.study.statistics import standardise
+from daace.study.statistics import rank_beside, standardise, standardise_beside
 
 if TYPE_CHECKING:
     from daace.explain.pictures.canvas import Plot
+    from daace.study.figures import Palette
 
 #: Title and unit of each measure of a path.
 OF_PATHS = {
@@ -68,23 +69,28 @@ def _of_measure(
 ) -> Drawn:
     from daace.study import figures
 
-    colours = figures.palette(results.compared)  # the same in every figure
-    standard = standardise(scores)
+    colours = colours_of(results)  # the same in every figure
+    standard = standard_scores(results, measure)
     yield (
         f"box-{measure}",
         f"{title} ({unit}), standardised over the algorithms of each problem; in brackets, "
         "problems solved.",
         figures.box_plot(
-            standard, label=f"{title}, standardised (lower is better)", colours=colours
+            standard, label=f"{title}, standardised (lower is better)", colours=colours,
+            beside=results.beside,
         ),
-    )
+    )  # fmt: skip
     if measure in OF_TIME:
         yield (
             f"box-{measure}-raw",
             f"{title} ({unit}).",
             figures.box_plot(scores, label=f"{title} [s]", log=True, colours=colours),
         )
-    yield f"ranks-{measure}", f"{title}: critical differences.", figures.rank_diagram(scores)
+    yield (
+        f"ranks-{measure}",
+        f"{title}: critical differences.",
+        figures.rank_diagram(scores, beside=rank_beside(results.scores_beside(measure), scores)),
+    )
     for setting, label in (("penalty", "penalty"), ("plausibility", "threshold m of log p")):
         medians = standard.groupby(level=setting).median()
         if len(medians) > 1:
@@ -92,9 +98,35 @@ def _of_measure(
                 f"{setting}-{measure}",
                 f"{title}: median of the standardised values by {label}.",
                 figures.line_plot(
-                    medians, xlabel=label, ylabel="median, standardised", colours=colours
+                    medians, xlabel=label, ylabel="median, standardised", colours=colours,
+                    beside=results.beside,
                 ),
-            )
+            )  # fmt: skip
+
+
+def colours_of(results: StudyResults) -> Palette:
+    """Return a colour and a marker for each algorithm, those shown beside included.
+
+    Args:
+        results: of the study.
+    """
+    from daace.study.figures import palette
+
+    return palette([*results.compared, *results.beside])
+
+
+def standard_scores(
+    results: StudyResults, measure: str, where: pd.Series | None = None
+) -> pd.DataFrame:
+    """Return a measure, standardised over the compared algorithms, with those beside in its units.
+
+    Args:
+        results: of the study.
+        measure: a column of its problems.
+        where: mask over `results.problems`; all when left out.
+    """
+    scores, beside = results.scores(measure, where), results.scores_beside(measure, where)
+    return pd.concat([standardise(scores), standardise_beside(beside, scores)], axis=1)
 
 
 def _of_found_rates(results: StudyResults) -> Drawn:

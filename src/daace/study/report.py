@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from html import escape
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from daace.study.corrections import adjust_pairwise
 from daace.study.evaluation import PIECES
 from daace.study.figure_list import draw_figures, measures_of
 from daace.study.results import ALREADY_THERE, PROBLEM, StudyResults, read_results
+from daace.study.statistics import rank_beside, rank_scores, standardise, standardise_beside
 
 #: Measures that are compared with one vote per table.
 BY_TABLE = ("cost_nll", "cost_relative", "l2", "path_sparsity", "seconds_with_graph")
@@ -51,7 +52,7 @@ def write_report(
     place.mkdir(parents=True, exist_ok=True)
     pictures = {}
     with Bar("Drawing", None) as bar:
-        for name, text, figure in draw_figures(results):
+        for name, text, figure in chain(draw_figures(results), client.draw_figures(results)):
             svg = figure.to_svg()
             write_atomically(place / f"{name}.svg", svg)
             write_atomically(place / f"{name}.png", figure._repr_png_())
@@ -163,7 +164,27 @@ def _beside(results: StudyResults) -> list[str]:
         "standardised values and the tests of this page. Costs are those under the truth; ratios "
         "are taken where both are positive. Valid: the end meets the goal under the truth."
     )
-    return [f'<h2>Shown beside</h2><p class="note">{escape(note)}</p>{table(head, rows)}']
+    return [
+        f'<h2>Shown beside</h2><p class="note">{escape(note)}</p>{table(head, rows)}',
+        _would_rank(results),
+    ]
+
+
+def _would_rank(results: StudyResults) -> str:
+    """Return found rate, rank and median cost of those beside, and of those that are ranked."""
+    scores, beside = results.scores("cost_nll"), results.scores_beside("cost_nll")
+    ranks = pd.concat([rank_beside(beside, scores), rank_scores(scores).mean()])
+    standard = [standardise_beside(beside, scores), standardise(scores)]
+    medians = pd.concat([frame.median() for frame in standard])
+    found = results.problems.groupby("algorithm")["found"].mean()
+    names = [name for name in (*results.beside, *results.compared) if name in ranks]
+    rows = [(n, f"{float(found[n]):.1%}", f"{ranks[n]:.2f}", f"{medians[n]:.2f}") for n in names]
+    note = (
+        f"Of {', '.join(results.beside)} the rank that it would have among the algorithms that "
+        "are ranked, and its median in their standardised values; neither changes theirs."
+    )
+    head = ("algorithm", "found", "mean rank, cost", "median, standardised")
+    return f'<p class="note">{escape(note)}</p>{table(head, rows)}'
 
 
 def _lower(both: pd.DataFrame) -> tuple[str, str, str]:
@@ -175,12 +196,16 @@ def _lower(both: pd.DataFrame) -> tuple[str, str, str]:
 
 
 def _pictures(pictures: dict[str, tuple[str, bytes]]) -> str:
-    """Return the figures, two in a row; the found rates take the width of the page."""
+    """Return the figures, two in a row; found rates and panels take the width of the page."""
     parts = [
-        f"{'<div class=wide>' if name == 'found' else '<div>'}{captioned(*shown)}</div>"
+        f"{'<div class=wide>' if _is_wide(name) else '<div>'}{captioned(*shown)}</div>"
         for name, shown in pictures.items()
     ]
     return f'<h2>Figures</h2><div class="gallery">{"".join(parts)}</div>'
+
+
+def _is_wide(name: str) -> bool:
+    return name == "found" or (name.startswith("box-") and "-by-" in name)
 
 
 def _by_table(results: StudyResults) -> str:

@@ -110,12 +110,26 @@ class StudyResults:
         """
         own = self.reference is not None and measure == self.reference.measure
         names = [n for n in self.compared if not (own and n == self.reference.algorithm)]  # type: ignore[union-attr]
+        return self._pivot(measure, where, self.compared).reindex(columns=names).dropna()
+
+    def scores_beside(self, measure: str, where: pd.Series | None = None) -> pd.DataFrame:
+        """Return the same measure of the algorithms that are shown beside, on the same problems.
+
+        Missing where such an algorithm has not been given the problem yet.
+
+        Args:
+            measure: a column of `problems`.
+            where: mask over `problems`; all when left out.
+        """
+        wide = self._pivot(measure, where, self.beside)
+        return wide.reindex(index=self.scores(measure, where).index, columns=self.beside)
+
+    def _pivot(self, measure: str, where: pd.Series | None, names: Sequence[str]) -> pd.DataFrame:
         frame = self.problems if where is None else self.problems[where]
-        frame = frame[frame["algorithm"].isin(self.compared)]
+        frame = frame[frame["algorithm"].isin(names)]
         values = frame.get(measure, pd.Series(np.nan, index=frame.index)).astype(float)
         scores = values.where(frame["found"].astype(bool), np.inf)
-        wide = frame.assign(score=scores).pivot(index=PROBLEM, columns="algorithm", values="score")
-        return wide.reindex(columns=names).dropna()
+        return frame.assign(score=scores).pivot(index=PROBLEM, columns="algorithm", values="score")
 
     @cached_property
     def already_there(self) -> pd.MultiIndex:

@@ -31,8 +31,10 @@ __all__ = [
     "compare_all",
     "compare_two",
     "friedman",
+    "rank_beside",
     "rank_scores",
     "standardise",
+    "standardise_beside",
 ]
 
 #: Level of significance.
@@ -278,6 +280,52 @@ def standardise(scores: pd.DataFrame) -> pd.DataFrame:
     centred = frame.sub(frame.mean(axis=1), axis=0)
     spread = frame.std(axis=1, ddof=0)
     return centred.div(spread.where(spread > 0, 1.0), axis=0)
+
+
+def standardise_beside(beside: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return further algorithms' scores in the units of `standardise`, which they do not change.
+
+    Args:
+        beside: one column per further algorithm, the rows of `scores`.
+        scores: one row per problem, one column per algorithm that is compared.
+
+    Example:
+        >>> scores = pd.DataFrame({"a": [1.0], "b": [3.0]})
+        >>> standardise_beside(pd.DataFrame({"c": [4.0]}), scores).iloc[0].tolist()
+        [2.0]
+    """
+    values = _check_scores(scores)
+    frame = pd.DataFrame(np.where(np.isfinite(values), values, np.nan), index=scores.index)
+    spread = frame.std(axis=1, ddof=0)
+    found = beside.where(np.isfinite(beside.astype(float)))
+    return found.sub(frame.mean(axis=1), axis=0).div(spread.where(spread > 0, 1.0), axis=0)
+
+
+def rank_beside(beside: pd.DataFrame, scores: pd.DataFrame) -> pd.Series:
+    """Return the mean rank that each further algorithm would have among those compared.
+
+    One plus the number of algorithms that are better, ties counting half; theirs do not change.
+
+    Args:
+        beside: one column per further algorithm, the rows of `scores`; missing where it has not
+            been asked, infinite where it found nothing.
+        scores: one row per problem, one column per algorithm that is compared.
+
+    Example:
+        >>> scores = pd.DataFrame({"a": [1.0, 1.0], "b": [3.0, np.inf]})
+        >>> rank_beside(pd.DataFrame({"c": [2.0, np.inf]}), scores).tolist()
+        [2.25]
+    """
+    values = _check_scores(scores)
+    values = np.where(np.isfinite(values), values, np.inf)
+    ranks = {}
+    for name in beside.columns:
+        own = beside[name].to_numpy(dtype=np.float64)
+        asked = ~np.isnan(own)
+        mine, theirs = own[asked, None], values[asked]
+        better, equal = (theirs < mine).sum(axis=1), (theirs == mine).sum(axis=1)
+        ranks[name] = float((1 + better + equal / 2).mean()) if asked.any() else np.nan
+    return pd.Series(ranks, dtype=np.float64)
 
 
 def _check_scores(scores: pd.DataFrame) -> FloatArray:

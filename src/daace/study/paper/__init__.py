@@ -6,6 +6,7 @@ Bayesian networks and path planning with applications to environmental quality i
 
 from daace.study.client import StudyClient, TableFact
 from daace.study.paper.claims import Claim, check_claims
+from daace.study.paper.figure_list import draw_paper_figures
 from daace.study.paper.normality import HenzeZirkler, henze_zirkler, p_of_normality, show_p
 from daace.study.paper.protocol import note_differences
 from daace.study.paper.sections import write_sections
@@ -19,4 +20,5 @@ PAPER = StudyClient(
     reference=Reference("FACE GT", "to_face_gt"),
     note_plan=note_differences,
     write_sections=write_sections,
+    draw_figures=draw_paper_figures,
 )
