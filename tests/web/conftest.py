@@ -10,6 +10,7 @@ import uvicorn
 
 from daace import Explainer, fit, load_table
 from daace.web.app import make_app
+from daace.web.guard import Application
 from daace.web.people import People
 from daace.web.service import Service
 
@@ -47,11 +48,11 @@ def refused(service) -> dict:
 
 
 class Served:
-    """A service behind HTTP, in a thread."""
+    """An application behind HTTP, in a thread."""
 
-    def __init__(self, service: Service, *, token: str = "", host: str = "127.0.0.1") -> None:
-        self.app = make_app(service, token=token, host=host)
-        config = uvicorn.Config(self.app, port=0, log_level="critical", access_log=False)
+    def __init__(self, app: Application) -> None:
+        self.app = app
+        config = uvicorn.Config(app, port=0, log_level="critical", access_log=False)
         self._socket = config.bind_socket()
         self._socket.listen(256)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
@@ -71,11 +72,12 @@ class Served:
 
 @pytest.fixture
 def serve() -> Iterator:
-    """Return a function that serves a service."""
+    """Return a function that serves a service, or any application."""
     servers = []
 
-    def start(service: Service, **options) -> Served:
-        servers.append(Served(service, **options))
+    def start(what: Service | Application, **options) -> Served:
+        app = make_app(what, **options) if isinstance(what, Service) else what
+        servers.append(Served(app))
         return servers[-1]
 
     yield start

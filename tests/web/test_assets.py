@@ -2,22 +2,32 @@ from __future__ import annotations
 
 import re
 
-from daace.web.assets import ENTRY, joined_module, page, style_sheet
+import pytest
+
+from daace.web.assets import STYLES, joined_module, page, style_sheet
+
+PAGES = sorted(STYLES)
 
 
-def test_every_file_is_part_of_the_module(static):
-    text = joined_module()
+def test_every_file_is_part_of_a_module(static):
+    texts = [joined_module(name) for name in PAGES]
     for path in static.glob("*.js"):
-        assert text.count(f"// {path.name}\n") == 1
-    assert not re.search(r"^import ", text, re.MULTILINE)
-    assert re.findall(r"^export .*", text, re.MULTILINE) == ["export default {"]
+        counts = [text.count(f"// {path.name}\n") for text in texts]
+        assert max(counts) == 1
+    assert not any(re.search(r"^import ", text, re.MULTILINE) for text in texts)
+    assert re.findall(r"^export .*", joined_module("explorer"), re.MULTILINE) == [
+        "export default {"
+    ]
 
 
-def test_names_at_the_top_are_the_only_ones_of_their_kind():
+@pytest.mark.parametrize(("name", "fewest"), [("explorer", 50), ("counties", 10)])
+def test_names_at_the_top_are_the_only_ones_of_their_kind(name, fewest):
     found = re.findall(
-        r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", joined_module(), re.MULTILINE
+        r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)",
+        joined_module(name),
+        re.MULTILINE,
     )
-    assert len(found) > 50
+    assert len(found) > fewest
     assert sorted(found) == sorted(set(found))
 
 
@@ -32,9 +42,10 @@ def test_every_name_that_is_imported_is_exported(static):
                 )
 
 
-def test_nothing_is_fetched_from_elsewhere():
-    for text in (joined_module(), style_sheet(), page()):
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_fetched_from_elsewhere(name):
+    for text in (joined_module(name), style_sheet(name), page(name)):
         addresses = set(re.findall(r"(?:https?:)?//[\w.]+\.\w+[^\s'\"]*", text))
         assert addresses <= {"http://www.w3.org/2000/svg"}
-    assert "innerHTML" not in joined_module()
-    assert ENTRY in page()
+    assert "innerHTML" not in joined_module(name)
+    assert f"/{name}.js" in page(name)

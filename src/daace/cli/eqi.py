@@ -1,4 +1,4 @@
-"""The commands of `daace eqi`: prepare, fit, explain, study, report."""
+"""The commands of `daace eqi`: prepare, fit, explain, study, report, serve."""
 
 from __future__ import annotations
 
@@ -225,3 +225,57 @@ def report(
     with Bar("Drawing maps and figures", None):
         page = write_report(read_counties(data), records, models, folder, outlines=map_file)
     note(f"Page: {page}")
+
+
+@app.command(epilog="Example: daace eqi serve --models models --records run")
+def serve(
+    data: Data = None,
+    models: Models = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(help="Plans on record, of 'daace eqi study --everywhere', for two more maps."),
+    ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--map", help="County outlines, TopoJSON; $DAACE_DATA/map/... if left out and there."
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others than this machine need a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8765,
+    token: Annotated[
+        str, typer.Option(help="Secret that requests must bring; made up where it is needed.")
+    ] = "",
+) -> None:
+    """Open a map on this machine: choose a county, and read what would improve it."""
+    from daace.eqi.data.files import read_counties
+    from daace.eqi.data.outlines import find_outlines, read_outlines
+    from daace.eqi.policy.advisor import read_advisor
+    from daace.eqi.report.results import read_results
+    from daace.web.server import Address, check_installed, run
+
+    check_installed()
+    from daace.web.county_app import make_county_app
+    from daace.web.county_service import CountyService
+
+    address = Address(host=host, port=port, token=token)
+    outlines = find_outlines(map_file)
+    if outlines is None:
+        raise InvalidInput(
+            "'--map' must name a TopoJSON file with county outlines, such as "
+            "counties-albers-10m.json of npm's us-atlas."
+        )
+    with Bar("Reading counties and models", None):
+        counties = read_counties(data)
+        advisor = read_advisor(counties, models)
+        results = None if records is None else read_results(counties, records)
+        service = CountyService(advisor, read_outlines(outlines), results)
+        app = make_county_app(service, host=host, token=address.token)
+
+    def ready(url: str) -> None:
+        typer.echo(f"The map is at {url}")
+        note("Its API is described at /docs. Ctrl-C stops it.")
+
+    run(app, address, ready=ready)

@@ -39,6 +39,8 @@ def serve(
     from daace.web.server import Address, check_installed, load_service, run
 
     check_installed()
+    from daace.web.app import make_app
+
     address = Address(host=host, port=port, token=token)
     judge = None if classifier is None else import_object(classifier)
     with busy("Loading the model"):
@@ -48,4 +50,4 @@ def serve(
         typer.echo(f"The explorer is at {url}")
         note("Its API is described at /docs. Ctrl-C stops it.")
 
-    run(service, address, ready=ready)
+    run(make_app(service, host=host, token=address.token), address, ready=ready)

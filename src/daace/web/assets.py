@@ -8,8 +8,9 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 
-#: The module that all others are reached from.
-ENTRY = "explorer.js"
+#: Page, module and style of each page: `NAME.html`, `NAME.js` with all that it imports, and the
+#: style sheets in their order.
+STYLES = {"explorer": ("explorer.css",), "counties": ("explorer.css", "counties.css")}
 
 #: An import of our own: `import { a, b } from "./name.js";`, which may be broken over lines.
 IMPORT = re.compile(r'^import\s+\{[^}]*\}\s+from\s+"\./([a-z_]+\.js)";\n', re.MULTILINE)
@@ -19,36 +20,48 @@ EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MUL
 
 
 @cache
-def joined_module() -> str:
-    """Return the entry module with all that it imports, as one ES module.
+def joined_module(name: str = "explorer") -> str:
+    """Return the module of a page with all that it imports, as one ES module.
 
     Each file stands once, after those that it imports. All share one scope, so a name at the top
     of a file must be the only one of its kind; `tests/web/test_assets.py` checks this.
+
+    Args:
+        name: of the page.
     """
+    entry = f"{name}.js"
     parts: list[str] = []
     seen: set[str] = set()
 
-    def add(name: str) -> None:
-        if name in seen:
+    def add(file: str) -> None:
+        if file in seen:
             return
-        seen.add(name)
-        text = (STATIC / name).read_text(encoding="utf-8")
+        seen.add(file)
+        text = (STATIC / file).read_text(encoding="utf-8")
         for other in IMPORT.findall(text):
             add(other)
         text = IMPORT.sub("", text)
-        parts.append(f"// {name}\n{text if name == ENTRY else EXPORT.sub('', text)}")
+        parts.append(f"// {file}\n{text if file == entry else EXPORT.sub('', text)}")
 
-    add(ENTRY)
+    add(entry)
     return "\n".join(parts)
 
 
 @cache
-def style_sheet() -> str:
-    """Return the style of the page."""
-    return (STATIC / "explorer.css").read_text(encoding="utf-8")
+def style_sheet(name: str = "explorer") -> str:
+    """Return the style of a page.
+
+    Args:
+        name: of the page.
+    """
+    return "\n".join((STATIC / part).read_text(encoding="utf-8") for part in STYLES[name])
 
 
 @cache
-def page() -> str:
-    """Return the page."""
-    return (STATIC / "index.html").read_text(encoding="utf-8")
+def page(name: str = "explorer") -> str:
+    """Return a page.
+
+    Args:
+        name: of the page.
+    """
+    return (STATIC / f"{name}.html").read_text(encoding="utf-8")

@@ -86,11 +86,11 @@ def check_installed() -> None:
     del fastapi, uvicorn
 
 
-def run(service: Service, address: Address, *, ready: Callable[[str], None]) -> None:
+def run(app: Any, address: Address, *, ready: Callable[[str], None]) -> None:
     """Serve until stopped.
 
     Args:
-        service: answers.
+        app: the application, made for the same address.
         address: where to listen.
         ready: is called with the address to open, once the port is open.
 
@@ -99,9 +99,6 @@ def run(service: Service, address: Address, *, ready: Callable[[str], None]) -> 
     """
     import uvicorn
 
-    from daace.web.app import make_app
-
-    app: Any = make_app(service, host=address.host, token=address.token)
     config = uvicorn.Config(
         app,
         host=address.host,

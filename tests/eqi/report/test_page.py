@@ -15,8 +15,8 @@ from daace.eqi.data.counties import DOMAINS, Counties
 from daace.eqi.models.folder import read_models, read_performance
 from daace.eqi.policy.advisor import Advisor, read_advisor
 from daace.eqi.policy.study import run_atlas, run_study, sample_counties
+from daace.eqi.report.colours import CATEGORY_COLOURS
 from daace.eqi.report.figure_list import draw_maps
-from daace.eqi.report.figures.maps import CATEGORY_COLOURS
 from daace.eqi.report.figures.networks import index_network
 from daace.eqi.report.findings import check_findings
 from daace.eqi.report.page import write_report

@@ -21,6 +21,7 @@ from daace.eqi.data.counties import (
 from daace.eqi.data.outlines import read_outlines
 from daace.eqi.models.effects import domain_effects, index_arcs
 from daace.eqi.policy.study import PENALTY, THREE
+from daace.eqi.report.colours import CATEGORY_COLOURS, DOMAIN_COLOURS
 from daace.eqi.report.findings import top_variables
 from daace.eqi.report.results import CountyResults, paired_ratio
 from daace.eqi.report.three_counties import county_changes
@@ -34,7 +35,7 @@ RELATIVE_COST = "cost over BayesACE's"
 
 def draw_maps(results: CountyResults, path: Path) -> dict[str, tuple[str, Plot]]:
     """Return the maps: category now, after, and the domain to act on; with what each shows."""
-    from daace.eqi.report.figures.maps import CATEGORY_COLOURS, DOMAIN_COLOURS, county_map
+    from daace.eqi.report.figures.maps import county_map
 
     counties, outlines = results.counties, read_outlines(path)
     after, better = results.after

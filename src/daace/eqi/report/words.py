@@ -44,9 +44,9 @@ def describe(advisor: Advisor, recourse: Recourse, *, most: int = 8) -> str:
         most: changes that are named, the largest first; the others are counted.
     """
     counties = advisor.counties
-    lines = [_opening(counties, recourse), ""]
+    lines = [opening(counties, recourse), ""]
     if not recourse.found:
-        return "\n".join([*lines, *_refusal(advisor, recourse), "", CAVEAT])
+        return "\n".join([*lines, *refusal(advisor, recourse), "", CAVEAT])
     path = CountyPath.of(counties, recourse)
     steps = len(path.variables) - 1
     if steps == 0:
@@ -139,7 +139,8 @@ def category_name(category: int) -> str:
     return f"'{CATEGORIES[category]}' (category {category})"
 
 
-def _opening(counties: Counties, recourse: Recourse) -> str:
+def opening(counties: Counties, recourse: Recourse) -> str:
+    """Return which county is to get from where to where, and by which rules."""
     ask, now = recourse.ask, int(counties.category[recourse.fips])
     place: Any = counties.places.loc[recourse.fips]
     return (
@@ -149,7 +150,8 @@ def _opening(counties: Counties, recourse: Recourse) -> str:
     )
 
 
-def _refusal(advisor: Advisor, recourse: Recourse) -> list[str]:
+def refusal(advisor: Advisor, recourse: Recourse) -> list[str]:
+    """Return why no path was found, and what would help."""
     ask, answer = recourse.ask, recourse.explanation
     asked = (
         f"Asked for: log p of at least {advisor.threshold(ask.algorithm):.1f} and "
@@ -170,15 +172,17 @@ def _indices(counties: Counties, path: CountyPath, target: int) -> list[str]:
         real = -path.recomputed[domain].iloc[-1]
         note = "" if abs(end - real) < 0.005 else f"   but its variables give {real:+.2f}"
         lines.append(f"  {domain:<{width}}  {begin:+.2f} -> {end:+.2f}  ({end - begin:+.2f}){note}")
+    return [*lines, verdict(counties, path, target)]
+
+
+def verdict(counties: Counties, path: CountyPath, target: int) -> str:
+    """Return in which category the end is by EPA's own formulas, whatever the model says."""
     category = category_of(counties, path.recomputed.iloc[-1:])[0]
     reached = "which is the target" if category == target else (
         "better than the target" if category < target
         else "short of the target: the model errs, and a higher --min-posterior leaves more margin"
     )  # fmt: skip
-    lines.append(
-        f"By EPA's own formulas the end is in category {category_name(category)}, {reached}."
-    )
-    return lines
+    return f"By EPA's own formulas the end is in category {category_name(category)}, {reached}."
 
 
 def to_json(advisor: Advisor, recourse: Recourse) -> str:

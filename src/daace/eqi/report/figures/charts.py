@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from daace.eqi.report.figures.maps import DOMAIN_COLOURS
+from daace.eqi.report.colours import DOMAIN_COLOURS
 from daace.explain.pictures.canvas import INK, Plot
 
 #: Of the algorithms, as Okabe and Ito's.

@@ -10,20 +10,8 @@ from matplotlib.patches import Patch
 from matplotlib.path import Path
 
 from daace._typing import FloatArray
+from daace.eqi.report.colours import EMPTY
 from daace.explain.pictures.canvas import Plot
-
-#: From the best category to the worst: Cividis' ends, told apart by everyone, by lightness too.
-CATEGORY_COLOURS = ("#00429D", "#4771B2", "#73A2C6", "#D9D4BA", "#F4A77B", "#DB5C4A", "#93003A")
-
-#: Of the domains, as Okabe and Ito's.
-DOMAIN_COLOURS = {
-    "Air": "#56B4E9",
-    "Sociodemographic": "#CC79A7",
-    "Built": "#E69F00",
-    "Land": "#009E73",
-    "Water": "#0072B2",
-}
-EMPTY = "#ECECEC"
 
 
 def county_map(
