@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace._wording import quote
@@ -306,6 +305,8 @@ def membership_auc(density: ConditionalDensity, training: object, held_out: obje
     The area under the ROC curve, that is the probability that a training row is denser than a
     held-out row; ties count half.
     """
+    from scipy.stats import rankdata
+
     inside = density.log_prob(model_rows(density, training, name="training")[0])
     outside = density.log_prob(model_rows(density, held_out, name="held_out")[0])
     ranks = rankdata(np.concatenate([inside, outside]))[: len(inside)]
