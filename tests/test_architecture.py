@@ -279,26 +279,29 @@ def test_no_class_stands_on_a_concrete_one() -> None:
     assert on_concrete == []
 
 
-def test_importing_daace_is_light() -> None:
-    code = "import sys, daace; print(*sys.modules)"
+def test_importing_is_light() -> None:
+    """The package, its public names, and the command: nothing heavy before it is used."""
+    code = """
+import sys
+import daace
+print(*sys.modules)
+[getattr(daace, name) for name in daace.__all__]
+print(*sys.modules)
+import daace.cli
+print(*sys.modules)
+"""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
-    loaded = {name.split(".")[0] for name in done.stdout.split()}
-    assert "daace" in loaded
-    assert not loaded & {"numpy", "pandas", "scipy"}  # names are loaded when they are used
-
-
-def test_using_daace_loads_no_heavy_package() -> None:
-    code = "import sys, daace; [getattr(daace, n) for n in daace.__all__]; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
-    loaded = set(done.stdout.split())
-    assert "daace.explain.explainer" in loaded
-    assert not loaded & {"torch", "matplotlib", "pymoo", "sklearn", "joblib", "typer", "optuna"}
-    assert not loaded & {"fastapi", "uvicorn", "pydantic", "anywidget"}
-    assert not loaded & {"scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.spatial"}
+    package, names, command = (set(line.split()) for line in done.stdout.splitlines())
+    assert "daace" in package
+    assert not package & {"numpy", "pandas", "scipy"}  # names are loaded when they are used
+    heavy = {"torch", "matplotlib", "pymoo", "sklearn", "scipy.stats", "scipy.optimize"}
+    assert "daace.explain.explainer" in names
+    assert not names & {*heavy, "joblib", "typer", "optuna", "scipy.sparse", "scipy.spatial"}
+    assert not names & {"fastapi", "uvicorn", "pydantic", "anywidget"}
+    assert "daace.cli" in command
+    assert not command & heavy
 
 
 def test_public_names_are_found_where_they_are_listed() -> None:

@@ -34,7 +34,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.chdir(tmp_path)
     full = daace.load_table("breast_cancer").to_frame()
     names = ["mean radius", "mean texture", "mean smoothness", "mean symmetry"]
-    train, held_out = full.iloc[:400], full.iloc[400:]
+    train, held_out = full.iloc[:200], full.iloc[200:400]
     train, held_out = train[[*names, "class"]], held_out[[*names, "class"]]
     frame = train.iloc[:4].assign(group=["a", "b", "a", "b"])
     frame.to_parquet("data.parquet")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -58,12 +58,17 @@ def await_true(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def stop_midway(
-    how: signal.Signals, command: list[str], begun: Callable[[], bool], folder: Path
+    how: signal.Signals,
+    command: list[str],
+    begun: Callable[[], bool],
+    folder: Path,
+    *,
+    before: str = "",
 ) -> tuple[int, str]:
     """Run a command until it has begun, stop it; return its exit code and what it said."""
     # Whoever runs the tests in the background has them ignore interrupts.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    code += "from daace.cli import main; main()"
+    code += f"{before}\nfrom daace.cli import main; main()"
     log = folder / "stderr.txt"
     with log.open("w") as said:  # no pipe: workers would hold it open
         process = subprocess.Popen(
@@ -91,14 +96,40 @@ def stop_midway(
     return process.wait(), log.read_text()
 
 
+#: Rows that are read and written at once, fewer than usual.
+BLOCK = 64
+
+#: Run before the command: after the first block, its workers are at work until they are ended.
+ENDLESS = f"""
+import threading
+from daace.explain import answering
+from daace.explain.files import stream
+
+stream.BLOCK = {BLOCK}
+answer = answering.answer_chunk
+
+def answer_the_first_block(query):
+    if query.first >= {BLOCK}:
+        threading.Event().wait()
+    return answer(query)
+
+answering.answer_chunk = answer_the_first_block
+"""
+
+
 @pytest.fixture(scope="module")
-def work(tmp_path_factory) -> Path:
+def work(tmp_path_factory) -> Iterator[Path]:
     """A folder with a model, three blocks of rows, and their answers."""
-    folder = tmp_path_factory.mktemp("work")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daace.explain.files.stream.BLOCK", BLOCK)
+        yield fill(tmp_path_factory.mktemp("work"))
+
+
+def fill(folder: Path) -> Path:
     density = GaussianMixture([1, 1], [[0, 0], [4, 1]], [np.eye(2)] * 2, ["ill", "well"])
     explainer = Explainer(density, planner=PathOptimizer(vertices=0, starts=1))
     explainer.save(folder / "model.daace")
-    rows = np.random.default_rng(3).normal(size=(1400, 2))
+    rows = np.random.default_rng(3).normal(size=(150, 2))
     pd.DataFrame(rows, columns=["x1", "x2"]).to_csv(folder / "data.csv", index=False)
     explainer.explain_file(folder / "data.csv", folder / "whole.csv", target="well")
     return folder
@@ -114,7 +145,7 @@ def test_a_stopped_batch_leaves_no_process_and_goes_on(work, tmp_path, how, expe
     def begun() -> bool:
         return part.exists() and part.read_bytes().count(b"\n") > 1
 
-    code, said = stop_midway(signal.Signals[how], command, begun, tmp_path)
+    code, said = stop_midway(signal.Signals[how], command, begun, tmp_path, before=ENDLESS)
     assert code == expected, said
     assert not out.exists()
     if expected > 0:
@@ -127,9 +158,17 @@ def test_a_stopped_batch_leaves_no_process_and_goes_on(work, tmp_path, how, expe
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.csv", "stderr.txt"]
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> list[str]:
+    """The records of a study that nobody stopped."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run_study(parse_spec(TomlFile.parse(TINY, name="tiny.toml")), folder, client=PAPER)
+    return lines(folder)
+
+
 # One is killed while its workers still start.
 @pytest.mark.parametrize(("how", "expected"), [("SIGKILL", -9), ("SIGTERM", 143)])
-def test_a_stopped_study_leaves_no_process_and_goes_on(tmp_path, how, expected):
+def test_a_stopped_study_leaves_no_process_and_goes_on(undisturbed, tmp_path, how, expected):
     spec, out = tmp_path / "tiny.toml", tmp_path / "out"
     spec.write_text(TINY)
     command = ["study", "run", str(spec), "--out", str(out), "--jobs", "2"]
@@ -144,9 +183,7 @@ def test_a_stopped_study_leaves_no_process_and_goes_on(tmp_path, how, expected):
     with pytest.raises(SystemExit) as leaving:
         main(command)
     assert leaving.value.code == 0
-    spec = parse_spec(TomlFile.parse(TINY, name="tiny.toml"))
-    run_study(spec, tmp_path / "whole", client=PAPER)
-    assert lines(out) == lines(tmp_path / "whole")
+    assert lines(out) == undisturbed
 
 
 #: Interrupts joblib when it has made the thread of its pool and not yet started it.

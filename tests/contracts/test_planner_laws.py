@@ -45,7 +45,7 @@ def rows_of(density: ConditionalDensity) -> np.ndarray:
 PLANNERS: dict[str, Callable[[ConditionalDensity], Planner]] = {
     "optimizer": lambda _: PathOptimizer(),
     "optimizer, two vertices": lambda _: PathOptimizer(vertices=2, starts=3),
-    "nsga2": lambda _: NSGA2(vertices=(0, 1), population=40, generations=25),
+    "nsga2": lambda _: NSGA2(vertices=(0, 1), population=24, generations=15),
     "face": lambda density: Face(rows_of(density), nodes=100, pieces=8),
     "face, knn": lambda density: Face(rows_of(density), graph="knn", k=50),
     "wachter": lambda density: Wachter(rows_of(density)),

@@ -17,6 +17,7 @@ import pytest
 from daace import Explainer, GaussianMixture, fit, load, load_table
 from daace._progress import Bar
 from daace._typing import FloatArray
+from daace.cli import main
 from daace.data.synthetic import draw_table, moons, random_mixture
 from daace.data.table import Table
 from daace.density import realnvp
@@ -283,31 +284,35 @@ def test_a_training_that_ended_stays_as_it_is(
     assert same(ended, again)
 
 
-def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
-    """A real signal, in a process of its own."""
-    script = """
-import os, signal, sys
-from daace.cli import main
-from daace.density.flow.trainer import Trainer
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-epoch = Trainer.epoch
-def interrupted(self, number, rate):
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGINT)
-    return epoch(self, number, rate)
-Trainer.epoch = interrupted
-main(["fit", "data.csv", "--target", "class", "--density", "realnvp", "-o", "model.daace",
-      "--checkpoint", "c"])
-"""
-    table(rows=60).to_frame().to_csv(tmp_path / "data.csv", index=False)
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "interrupted in epoch 4 of 500: the best state so far is kept." in done.stderr
-    assert "To resume, fit again with 'c'." in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(load(tmp_path / "model.daace").density.history_) == 3
+@pytest.mark.filterwarnings("default::UserWarning")  # as in a shell
+def test_an_interrupt_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A real signal."""
+    epoch = Trainer.epoch
+
+    def interrupted(self: Trainer, number: int, rate: float) -> Any:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return epoch(self, number, rate)
+
+    monkeypatch.setattr(Trainer, "epoch", interrupted)
+    monkeypatch.chdir(tmp_path)
+    table(rows=60).to_frame().to_csv("data.csv", index=False)
+    # Whoever runs the tests in the background has them ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(SystemExit) as leaving:
+            main(["fit", "data.csv", "--target", "class", "--density", "realnvp",
+                  "-o", "model.daace", "--checkpoint", "c"])  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+    said = capsys.readouterr().err
+    assert leaving.value.code == 0, said
+    assert "interrupted in epoch 4 of 500: the best state so far is kept." in said
+    assert "To resume, fit again with 'c'." in said
+    assert "Traceback" not in said
+    assert len(load("model.daace").density.history_) == 3
 
 
 def test_a_full_disk_does_not_cost_the_training(

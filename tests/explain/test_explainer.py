@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -223,15 +220,6 @@ def test_one_row_is_the_batch_of_one_row(explainer, explanation, malignant):
 def test_a_given_planner_is_used(explainer, malignant):
     e = explainer.explain(malignant.loc[499], planner=PathOptimizer(vertices=1, starts=2))
     assert e.step_count == 2
-
-
-def test_importing_explainers_loads_no_heavy_packages():
-    code = (
-        "import sys, daace.explain.explainer, daace.cli;"
-        "print([m for m in ('torch', 'matplotlib', 'pymoo', 'sklearn') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_a_density_that_is_nearly_flat_somewhere_has_costs_too():

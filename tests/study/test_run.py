@@ -13,6 +13,7 @@ import pytest
 
 import daace
 from daace._workers import Workers
+from daace.cli import main
 from daace.study.client import StudyClient, TableFact
 from daace.study.paper import PAPER, henze_zirkler
 from daace.study.plan_file import read_plan
@@ -107,8 +108,6 @@ def test_records_can_be_set_aside(tiny: StudySpec, tmp_path: Path) -> None:
     assert not (tmp_path / "records-2.jsonl").exists()
 
 
-PLAIN = "from daace.cli import main; main()"
-
 #: Runs the command, and dies as told when the records reach a size: in the middle of a line, after
 #: a line that is not yet safe on the disk, or between two.
 DYING = """
@@ -164,12 +163,26 @@ def start(code: str, *arguments: str) -> tuple[int, str]:
         return code_of_exit, said.read()
 
 
+def command_here(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Run the command in this process; return its exit code and what it said on stderr."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as leaving:
+        main(list(arguments))
+    assert isinstance(leaving.value.code, int)
+    return leaving.value.code, capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("jobs", "kills"),
     [("1", [("between", 3), ("line", 4), ("sync", 5)]), ("2", [("line", 4)])],
 )
 def test_kills_lose_nothing_and_repeat_nothing(
-    whole: Path, tiny_file: Path, tmp_path: Path, jobs: str, kills: list[tuple[str, int]]
+    whole: Path,
+    tiny_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    jobs: str,
+    kills: list[tuple[str, int]],
 ) -> None:
     out, seen = tmp_path / "killed", 0
     command = ["study", "run", str(tiny_file), "--out", str(out), "--jobs", jobs]
@@ -181,7 +194,7 @@ def test_kills_lose_nothing_and_repeat_nothing(
         after = data.count(b"\n")
         assert seen + count <= after < 34
         seen = after
-    code, said = start(PLAIN, *command)
+    code, said = command_here(capsys, *command)
     assert code == 0
     assert f"32 of 32 problems are recorded, {34 - seen} of them by this run" in said
     assert lines(out) == lines(whole)
@@ -238,13 +251,15 @@ def test_a_density_that_cannot_be_learned_fails_its_algorithms_only(
     assert {r["algorithm"] for r in records if r.get("error")} == {"BayesACE", "FACE-eps"}
 
 
-def test_a_read_only_folder_is_named(tiny_file: Path, tmp_path: Path) -> None:
+def test_a_read_only_folder_is_named(
+    tiny_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if os.geteuid() == 0:
         out = Path("/proc/daace-study")  # root may write everywhere else
     else:
         out = tmp_path / "closed"
         out.mkdir(mode=0o500)
-    code, said = start(PLAIN, "study", "run", str(tiny_file), "--out", str(out))
+    code, said = command_here(capsys, "study", "run", str(tiny_file), "--out", str(out))
     assert code == 2
     assert said.startswith("Error: '")
     assert "Traceback" not in said
@@ -258,9 +273,10 @@ def test_a_disk_that_fills_up_loses_nothing(
     # So that only records are written from here on.
     run_study(replace(tiny, instances=1), out, client=PAPER)
     size = (out / RECORDS).stat().st_size + 2000
-    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-    limit += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
-    code, said = start(limit + PLAIN, "study", "run", str(tiny_file), "--out", str(out))
+    limited = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limited += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+    limited += "from daace.cli import main; main()"
+    code, said = start(limited, "study", "run", str(tiny_file), "--out", str(out))
     assert code == 2
     assert "records are safe, make room and run the same command again" in said
     assert (out / RECORDS).read_bytes().endswith(b"\n")

@@ -3,9 +3,10 @@ from __future__ import annotations
 import gc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from daace import _workers
+from daace import Explainer, GaussianMixture, _workers
 from daace._workers import Workers
 from daace.exceptions import InvalidInput, MissingDependency
 from daace.study.paper import PAPER
@@ -62,7 +63,7 @@ def test_a_missing_package_is_named(backend: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.filterwarnings("ignore")  # of the clusters, when they come and go
 @pytest.mark.parametrize(("backend", "package"), [("dask", "distributed"), ("ray", "ray")])
-def test_a_cluster_gives_the_same_records(
+def test_a_cluster_gives_the_same_answers_and_records(
     backend: str,
     package: str,
     whole: Path,
@@ -70,8 +71,16 @@ def test_a_cluster_gives_the_same_records(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip(package, reason=f"needs {package}: pip install 'daace[{backend}]'")
+    eyes = [np.eye(2)] * 2
+    explainer = Explainer(GaussianMixture([1, 1], [[0, 0], [4, 1]], eyes, ["ill", "well"]))
+    rows = np.random.default_rng(3).normal(size=(70, 2))
     workers = Workers(jobs=2, backend=backend)  # type: ignore[arg-type]
-    summary = run_study(tiny, tmp_path, workers=workers, client=PAPER)
+    with workers.ready():  # it takes seconds to start: both use the one that is there
+        many = explainer.explain_batch(rows, target="well", n_jobs=2, backend=backend)  # type: ignore[arg-type]
+        summary = run_study(tiny, tmp_path, workers=workers, client=PAPER)
     gc.collect()  # what the cluster left open is closed here, not in another test
+    for one, other in zip(explainer.explain_batch(rows, target="well"), many, strict=True):
+        assert one.path.equals(other.path)
+        assert one.cost == other.cost
     assert (summary.answered, summary.failed) == (32, 0)
     assert lines(tmp_path) == lines(whole)

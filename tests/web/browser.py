@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: Longest wait for anything on the page, in seconds.
-PATIENCE = 120
+#: Longest wait for anything on the page, in seconds, and after a wait that was in vain: a page that
+#: is broken fails its other tests at once.
+PATIENCE, IMPATIENCE = 120, 2
 
 
 def missing() -> str:
@@ -49,6 +50,7 @@ class Page:
         service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
         self.driver = webdriver.Chrome(options=options, service=service)
         self.driver.set_window_size(1400, 1000)
+        self.patience = PATIENCE
 
     def open(self, url: str) -> None:
         self.driver.get("about:blank")
@@ -60,12 +62,13 @@ class Page:
 
     def until(self, condition: Callable[[], Any], what: str) -> Any:
         """Wait until something holds."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + self.patience
         while time.monotonic() < end:
             found = condition()
             if found:
                 return found
             time.sleep(0.05)
+        self.patience = IMPATIENCE
         raise AssertionError(f"{what} did not come about; the page says: {self.text('.plan')}")
 
     def settle(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from io import StringIO
 
 import pandas as pd
@@ -230,11 +229,12 @@ def test_the_widget_is_the_same_page(browser, serve, service, lender, refused):
     widget.send = lambda message: browser.run(
         "for (const handler of window.handlers) handler(arguments[0])", message
     )
-    done = threading.Event()
-    while not done.is_set():
+
+    def answered() -> bool:
         for message in browser.run("return window.queue.splice(0)"):
             widget._handle_custom_msg(message, [])
-        if browser.run("return document.querySelectorAll('#notebook svg .way').length > 0"):
-            done.set()
+        return browser.run("return document.querySelectorAll('#notebook svg .way').length > 0")
+
+    browser.until(answered, "The plot of the widget")
     assert browser.text("#notebook .headline") in str(widget.explanation)
     assert browser.log("browser") == []
