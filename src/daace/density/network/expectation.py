@@ -1,8 +1,9 @@
 """Expected statistics of hidden profiles: the E-step of EM as matrix products.
 
 A Gaussian's log-density is linear in the monomials 1, x_i and x_i x_j. With the monomials of the
-rows as a matrix Q, the E-step is one product `Q @ parameters`, and the expected counts, means and
-scatter matrices of all profiles are another, `responsibilities.T @ Q`.
+rows as the columns of a matrix Q, the E-step is one product `parameters @ Q`, and the expected
+counts, means and scatter matrices of all profiles are another, `responsibilities @ Q.T`. Rows are
+columns because there are many of them: maxima and sums over profiles then run along whole rows.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class MonomialRows:
         self.X = X
         self.counted = counted
         self.n = int(X.shape[1])
-        self._pairs = np.triu_indices(self.n)
+        first, second = self._pairs = np.triu_indices(self.n)
+        self._places = np.empty((self.n, self.n), dtype=np.intp)  # of each pair among the pairs
+        self._places[first, second] = self._places[second, first] = np.arange(len(first))
         self._width = 1 + self.n + len(self._pairs[0])
         self._kept: list[FloatArray] | None = None
         if len(X) * self._width <= KEPT:
@@ -45,18 +48,18 @@ class MonomialRows:
         return len(self.X)
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Yield the monomials of the rows, shape `(rows, 1 + n + n (n + 1) / 2)`, in blocks."""
+        """Yield the monomials of the rows, shape `(1 + n + n (n + 1) / 2, rows)`, in blocks."""
         yield from self._read() if self._kept is None else self._kept
 
     def _read(self) -> Iterator[FloatArray]:
         first, second = self._pairs
         step = max(1, BLOCK // self._width)
         for begin in range(0, len(self.X), step):
-            X = self.X[begin : begin + step]
-            block = np.empty((len(X), self._width))
-            block[:, 0] = 1.0
-            block[:, 1 : 1 + self.n] = X
-            np.multiply(X[:, first], X[:, second], out=block[:, 1 + self.n :])
+            columns = self.X[begin : begin + step].T
+            block = np.empty((self._width, columns.shape[1]))
+            block[0] = 1.0
+            block[1 : 1 + self.n] = columns
+            np.multiply(columns[first], columns[second], out=block[1 + self.n :])
             yield block
 
     def expect(
@@ -66,7 +69,8 @@ class MonomialRows:
 
         Args:
             log_weights: of the Gaussians, shape `(gaussians,)`; see `WhitenedGaussians`.
-            whiteners: shape `(gaussians, n, n)`.
+            whiteners: shape `(gaussians, n, n)`; triangular, if features come in an order in which
+                none depends on a later one.
             offsets: shape `(gaussians, n)`.
 
         Returns:
@@ -78,16 +82,16 @@ class MonomialRows:
         different = np.zeros(len(log_weights))
         total, begin = 0.0, 0
         for block in self.blocks():
-            shares = block @ parameters
-            top = shares.max(axis=1, keepdims=True)
+            shares = parameters @ block
+            top = shares.max(axis=0)
             shares -= top
             np.exp(shares, out=shares)
-            mass = shares.sum(axis=1, keepdims=True)
+            mass = shares.sum(axis=0)
             shares /= mass
             total += float((top + np.log(mass)).sum())
-            sums += shares.T @ block
-            different += shares.T @ self.counted[begin : begin + len(block)]
-            begin += len(block)
+            sums += shares @ block.T
+            different += shares @ self.counted[begin : begin + block.shape[1]]
+            begin += block.shape[1]
         return total, (*self.statistics(sums), different)
 
     def log_prob(
@@ -97,9 +101,9 @@ class MonomialRows:
         parameters = self._parameters(log_weights, whiteners, offsets)
         parts = []
         for block in self.blocks():
-            logs = block @ parameters
-            top = logs.max(axis=1)
-            parts.append(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
+            logs = parameters @ block
+            top = logs.max(axis=0)
+            parts.append(top + np.log(np.exp(logs - top).sum(axis=0)))
         return np.concatenate(parts)
 
     def moments(
@@ -114,9 +118,9 @@ class MonomialRows:
         sums = np.zeros((count, self._width))
         begin = 0
         for block in self.blocks():
-            member = groups[begin : begin + len(block)] == np.arange(count)[:, None]
-            sums += member.astype(np.float64) @ block
-            begin += len(block)
+            member = groups[begin : begin + block.shape[1]] == np.arange(count)[:, None]
+            sums += member.astype(np.float64) @ block.T
+            begin += block.shape[1]
         different = np.bincount(groups, weights=self.counted, minlength=count)
         return (*self.statistics(sums), different.astype(np.float64))
 
@@ -129,8 +133,8 @@ class MonomialRows:
         total = np.zeros((shares.shape[1], self._width))
         begin = 0
         for block in self.blocks():
-            total += shares[begin : begin + len(block)].T @ block
-            begin += len(block)
+            total += (block @ shares[begin : begin + block.shape[1]]).T
+            begin += block.shape[1]
         return total
 
     def values(self, parameters: FloatArray) -> FloatArray:
@@ -139,7 +143,7 @@ class MonomialRows:
         Args:
             parameters: coefficients of the monomials, one column per polynomial.
         """
-        return np.concatenate([block @ parameters for block in self.blocks()])
+        return np.concatenate([block.T @ parameters for block in self.blocks()])
 
     def residuals(self, whiteners: FloatArray, offsets: FloatArray) -> FloatArray:
         """Return the coefficients of the monomials in log p of each number given its parents.
@@ -163,15 +167,16 @@ class MonomialRows:
     def _parameters(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
     ) -> FloatArray:
-        """Return the coefficients of the monomials in `log w N(x)`, one column per Gaussian."""
+        """Return the coefficients of the monomials in `log w N(x)`, one row per Gaussian."""
         first, second = self._pairs
-        precision = np.einsum("cki,ckj->cij", whiteners, whiteners)
+        precision = whiteners.transpose(0, 2, 1) @ whiteners
         products = -precision[:, first, second]
-        products[:, first == second] *= 0.5
-        constant = log_weights + np.linalg.slogdet(whiteners)[1] - 0.5 * (offsets**2).sum(axis=1)
+        products[:, self._places.diagonal()] *= 0.5
+        scales = np.einsum("cii->ci", whiteners)  # the determinant is their product
+        constant = log_weights + np.log(scales).sum(axis=1) - 0.5 * (offsets**2).sum(axis=1)
         constant -= 0.5 * self.n * np.log(2 * np.pi)
-        linear = -np.einsum("cki,ck->ci", whiteners, offsets)
-        return np.ascontiguousarray(np.column_stack([constant, linear, products]).T)
+        linear = -(offsets[:, None] @ whiteners)[:, 0]
+        return np.concatenate([constant[:, None], linear, products], axis=1)
 
     def statistics(self, sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return counts, means and scatter matrices from sums of the monomials."""
@@ -180,7 +185,4 @@ class MonomialRows:
         means = sums[:, 1 : 1 + self.n] / np.maximum(counts, 1e-300)[:, None]
         products = sums[:, 1 + self.n :]
         products = products - counts[:, None] * means[:, first] * means[:, second]
-        scatters = np.empty((len(sums), self.n, self.n))
-        scatters[:, first, second] = products
-        scatters[:, second, first] = products
-        return counts, means, scatters
+        return counts, means, products[:, self._places]

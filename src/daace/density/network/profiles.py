@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
+from daace._typing import BoolArray, FloatArray, IntArray
 from daace.density.network.expectation import MonomialRows
 from daace.density.network.families import (
     RIDGE,
@@ -179,7 +179,7 @@ class ProfileLearner:
             counts, means, scatters = self._large_enough(*parts)
             covariances = scatters / counts[:, None, None]
             whiteners = np.linalg.inv(np.linalg.cholesky(covariances))
-            offsets = -np.einsum("cij,cj->ci", whiteners, means)
+            offsets = -(whiteners @ means[:, :, None])[:, :, 0]
             total, parts = rows.expect(np.log(counts / counts.sum()), whiteners, offsets)
         return total, self._large_enough(*parts)
 
@@ -189,7 +189,7 @@ class ProfileLearner:
         """Drop profiles that have too few different rows, and widen those that are spikes."""
         kept = different >= self.fewest
         if kept.any():
-            counts, means, scatters = counts[kept], means[kept], scatters[kept].copy()
+            counts, means, scatters = counts[kept], means[kept], scatters[kept]  # copies
         else:
             counts, means, scatters = merge_statistics(counts, means, scatters)
         diagonal = np.einsum("cii->ci", scatters)
@@ -271,22 +271,33 @@ def choose_groups(
     size = np.sqrt((white**2).mean(axis=1, keepdims=True))
     white *= np.minimum(1.0, START_REACH / np.maximum(size, 1e-300))
     some = white if len(X) <= START_ROWS else rng.choice(white, START_ROWS, replace=False)
+    rows = np.ascontiguousarray(some.T)  # sums over features run along rows
     centres = some[[rng.integers(len(some))]]
-    nearest = ((some - centres[0]) ** 2).sum(axis=1)
+    nearest = ((rows - centres.T) ** 2).sum(axis=0)
     while len(centres) < count and nearest.any():
         chosen = some[[rng.choice(len(some), p=nearest / nearest.sum())]]
         centres = np.concatenate([centres, chosen])
-        nearest = np.minimum(nearest, ((some - chosen) ** 2).sum(axis=1))
+        nearest = np.minimum(nearest, ((rows - chosen.T) ** 2).sum(axis=0))
     for _ in range(10):
-        group = _nearest(some, centres)
-        members = group == np.arange(len(centres))[:, None]
+        members = _nearest(rows, centres).astype(np.float64)
         sizes = members.sum(axis=1, keepdims=True)
-        centres = np.where(sizes > 0, members @ some / np.maximum(sizes, 1), centres)
-    return _nearest(white, centres)
+        moved = np.where(sizes > 0, members @ some / np.maximum(sizes, 1), centres)
+        if np.array_equal(moved, centres):
+            break
+        centres = moved
+    groups: IntArray = _nearest(white.T, centres).argmax(axis=0)
+    return groups
 
 
-def _nearest(X: FloatArray, centres: FloatArray) -> IntArray:
-    """Return the number of the nearest centre of each row."""
-    distance = (centres**2).sum(axis=1) - 2 * (X @ centres.T)
-    nearest: IntArray = distance.argmin(axis=1)
+def _nearest(rows: FloatArray, centres: FloatArray) -> BoolArray:
+    """Return which centres are nearest to each row, shape `(centres, rows)`: mostly one.
+
+    Args:
+        rows: shape `(n, rows)`.
+        centres: shape `(centres, n)`.
+    """
+    distance = centres @ rows
+    distance *= -2
+    distance += (centres**2).sum(axis=1, keepdims=True)
+    nearest: BoolArray = distance <= distance.min(axis=0)
     return nearest

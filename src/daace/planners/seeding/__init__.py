@@ -2,8 +2,8 @@
 
 `goal_points` finds points that meet the goal among draws of the density, and `climbing` climbs to
 the goal if no draw meets it. `route_seeds` finds routes around barriers over a roadmap of draws.
-`path_seeds` makes the first candidates of a search from both, and candidates with more vertices
-from those before.
+`detour_seeds` finds paths through dense regions where crossing these pays. `path_seeds` makes the
+first candidates of a search from all of them, and candidates with more vertices from those before.
 """
 
 from daace.planners.seeding.code_seeds import CodeSeeds

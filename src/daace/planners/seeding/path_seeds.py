@@ -12,6 +12,7 @@ from daace.landscape.path import split_segment, straight_paths
 from daace.planners.base import Clock, TimeIsUp
 from daace.planners.descent import Candidates, PathDescent, ProblemBatch
 from daace.planners.graphs import choose_cheap_and_diverse, restrict_graph, roadmap_graph
+from daace.planners.seeding.detour_seeds import DetourSeeds
 from daace.planners.seeding.goal_points import (
     NEAREST,
     NEAREST_BEHIND_BARRIERS,
@@ -48,6 +49,7 @@ class PathSeeds:
         starts: number of straight lines to begin with, for each problem.
         goals: goal points of each problem.
         routes: routes to the goal of each problem, each of shape `(waypoints, n)`.
+        detours: paths through dense regions, of problems whose landscape rewards them.
     """
 
     batch: ProblemBatch
@@ -55,6 +57,7 @@ class PathSeeds:
     starts: int
     goals: dict[int, GoalPoints]
     routes: dict[int, list[FloatArray]]
+    detours: dict[int, DetourSeeds]
 
     @classmethod
     def find(
@@ -81,7 +84,11 @@ class PathSeeds:
             i: _find_routes(batch, i, descent.clock) if routes is None else routes[i]
             for i in waiting
         }
-        return cls(batch, descent, starts, goals, found)
+        detours = {}
+        if batch.landscape.rewards_detours:
+            reachable = [i for i in waiting if len(goals[i].inside)]
+            detours = {i: _find_detours(batch, i, goals[i], descent) for i in reachable}
+        return cls(batch, descent, starts, goals, found, detours)
 
     def first(self, waiting: list[int]) -> Candidates:
         """Return straight lines to goal points: cheap ones and diverse ones, and to route ends.
@@ -113,7 +120,8 @@ class PathSeeds:
     def split(self, before: Candidates, v: int) -> Candidates:
         """Split the costliest segments of paths until they have v vertices.
 
-        A straight line to the best end of each problem and its simplified routes are added.
+        A straight line to the best end of each problem, its simplified routes and its detours are
+        added.
 
         Args:
             before: paths with fewer vertices, the best of each problem first.
@@ -130,6 +138,8 @@ class PathSeeds:
         for i in np.unique(owner):
             best = np.flatnonzero(owner == i)[0]
             extra = [self._simplify(i, route, v) for route in self.routes[i]]
+            if i in self.detours:
+                extra += self.detours[i].paths(v)
             if before.paths.shape[1] > 2:
                 end = before.paths[best, -1:]
                 extra.append(straight_paths(self.batch.starts[i], end, v)[0])
@@ -191,3 +201,11 @@ def _find_routes(batch: ProblemBatch, i: int, clock: Clock) -> list[FloatArray]:
     except TimeIsUp:
         return []
     return [] if clock.expired else find_route_seeds(problem, graph, ROUTES)
+
+
+def _find_detours(
+    batch: ProblemBatch, i: int, goals: GoalPoints, descent: PathDescent
+) -> DetourSeeds:
+    """Return paths of one problem through dense regions."""
+    unit = float(batch.unit[i])
+    return DetourSeeds.find(batch.problems[i], goals.inside, unit=unit, weights=descent.weights)
