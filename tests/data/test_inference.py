@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace.data.inference import find_atoms, infer_kind, natural_bounds
+from daace.data.inference import infer_kind
+from daace.data.kinds import Feature
+from daace.data.natural import clear_sides, find_atoms, natural_bounds
 from daace.data.table import Table
 from daace.exceptions import InvalidInput
 
@@ -202,6 +204,31 @@ def test_natural_bounds(
     name: str, values: list[float], bounds: tuple[float | None, float | None]
 ) -> None:
     assert natural_bounds(name, np.array(values)) == bounds
+
+
+def test_ends_at_which_many_rows_stand_are_bounds() -> None:
+    rng = np.random.default_rng(0)
+    days = rng.integers(1, 32, 900).astype(float)
+    assert natural_bounds("day", days) == (1, 31)
+    fading = np.rint(rng.gamma(4, 10, 5000))  # counts: nobody knows where they end
+    assert natural_bounds("x", fading) == (0, None)
+    hours = np.minimum(np.rint(rng.normal(60, 25, 900)), 99)
+    assert natural_bounds("hours", np.maximum(hours, 3)) == (3, 99)
+    assert natural_bounds("pdays", np.concatenate([np.full(50, -1.0), fading + 1])) == (-1, None)
+    assert natural_bounds("x", rng.normal(size=900)) == (None, None)
+
+
+def test_values_beside_an_atom_that_no_row_has() -> None:
+    rng = np.random.default_rng(0)
+    gain = np.where(rng.random(ROWS) < 0.5, 0.0, np.rint(rng.uniform(114, 9000, ROWS)))
+    (below, above) = clear_sides(gain, 0.0)
+    assert below == 0
+    assert above >= gain[gain > 0].min()
+    feature = Table.from_frame(_frame(gain=gain), target="class").encoding
+    assert Feature.from_json(feature.features[1].to_json()) == feature.features[1]
+    bad = {**feature.features[1].to_json(), "clear": [[1.0]]}
+    with pytest.raises(ValueError, match="not two distances"):
+        Feature.from_json(bad)
 
 
 # Levels -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.exceptions import InvalidInput
-from daace.landscape.code_rules import CodeRules
+from daace.landscape.code_rules import AtomRule, CodeRules
 from daace.landscape.path import split_segment
 
 FEATURES = (
@@ -146,3 +146,12 @@ def test_level_bounds_in_a_shell() -> None:
     assert read == [("school", "mid"), ("age", 18.0)]
     assert Constraints.of(rules) == Constraints(lower={"school": "mid", "age": 18})
     assert rules[0].words() == "'lower' of 'school' (mid)"
+
+
+def test_values_beside_an_atom_that_no_row_has_are_left_out() -> None:
+    beside = (np.array([0.5, 0.0]), np.array([0.2, 1.0]))
+    spots = np.array([-1.0, 2.0])
+    rule = AtomRule(0, 1, np.array([np.nan, *spots]), spots, -3.0, 4.0, *beside)
+    low, high = rule.sides(np.array([-1.6, -1.2, -0.9, 1.9, 2.5, 3.5]))
+    assert low.tolist() == [-3.0, -3.0, -0.8, -0.8, 3.0, 3.0]
+    assert high.tolist() == [-1.5, -1.5, 2.0, 2.0, 4.0, 4.0]

@@ -15,9 +15,10 @@ import scipy
 from daace._typing import IntArray
 from daace.data.derived import Derived
 from daace.data.dtypes import Level, holds_gaps, plain_level
-from daace.data.inference import FEW_VALUES, FEWEST_ROWS, MOST_KEPT, Column, is_whole_number_column
+from daace.data.inference import FEW_VALUES, MOST_KEPT, Column, is_whole_number_column
 from daace.data.kinds import Feature
 from daace.data.names import perhaps_immutable, words_of
+from daace.data.natural import FEWEST_ROWS
 
 #: In smaller tables a function of another column is easily an accident.
 FEWEST_ROWS_IN_ALL = 100

@@ -15,23 +15,15 @@ from daace._warnings import warn_user
 from daace._wording import quote
 from daace.data.dtypes import Level, plain_level
 from daace.data.kinds import KINDS, Feature, Kind
-from daace.data.names import is_share, perhaps_immutable
+from daace.data.names import perhaps_immutable
+from daace.data.natural import FEWEST_ROWS, clear_sides, find_atoms, is_whole, natural_bounds
 from daace.exceptions import InvalidInput
 
 #: Numbers with fewer distinct values are ordered levels.
 FEW_VALUES = 20
 
-#: Levels of a category with fewer rows are pooled, since a model must not tell of a few people.
-FEWEST_ROWS = 10
-
 #: Levels of a category that are kept; rarer ones are pooled.
 MOST_KEPT = 100
-
-#: A value is an atom at this share of the rows; or at the smaller one, if these are also twice as
-#: many rows as at the nearest other value. Measured on 23 tables: the six bills of credit_default
-#: are 0 in 7% to 13% of the rows, 60 times as often as the nearest amount; a tenth alone would
-#: split them. In small tables an atom has at least `FEWEST_ROWS` rows.
-ATOM_SHARE, SPIKE_SHARE, SPIKE = 0.1, 0.05, 2.0
 
 RARE = f"Fewer than two of its levels have {FEWEST_ROWS} rows."
 NEARLY_EMPTY = f"It has fewer than {FEWEST_ROWS} values."
@@ -165,62 +157,6 @@ def numbers_of(series: pd.Series) -> FloatArray:
     return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def is_whole(values: FloatArray) -> bool:
-    """Whether numbers are all whole, and small enough to be exact."""
-    return bool((np.abs(values) < 2**53).all() and (values == np.rint(values)).all())
-
-
-def find_atoms(values: FloatArray) -> tuple[float, ...]:
-    """Return the values among 0, the smallest and the largest that many rows share, ascending.
-
-    Args:
-        values: of a number, without gaps.
-
-    Example:
-        >>> find_atoms(np.array([0.0] * 10 + [40.0] * 30 + list(range(1, 61))))
-        (0.0,)
-    """
-    if len(values) == 0:
-        return ()
-    distinct, counts = np.unique(values, return_counts=True)
-    found = []
-    for atom in sorted({0.0, float(distinct[0]), float(distinct[-1])}):
-        place = int(np.searchsorted(distinct, atom))
-        if place == len(distinct) or distinct[place] != atom:
-            continue
-        others = np.delete(distinct, place), np.delete(counts, place)
-        nearest = others[1][np.argmin(np.abs(others[0] - atom))] if len(others[0]) else 0
-        share = counts[place] / len(values)
-        spike = share >= SPIKE_SHARE and counts[place] >= SPIKE * nearest
-        if counts[place] >= FEWEST_ROWS and (share >= ATOM_SHARE or spike):
-            found.append(atom)
-    return tuple(found)
-
-
-def natural_bounds(name: str, values: FloatArray) -> tuple[float | None, float | None]:
-    """Return the bounds that a number keeps by its nature, as far as can be told.
-
-    Not below 0, if no row was. Not above 1 (or 100), if all rows are between 0 and 1 (or 100) and
-    either the name says that it is a share, or rows stand at both ends: measurements that happen
-    to be small are not bounded.
-
-    Args:
-        name: of the feature.
-        values: without gaps.
-
-    Example:
-        >>> natural_bounds("share of rent", np.array([0.2, 0.4])), natural_bounds("x", np.eye(1)[0])
-        ((0.0, 1.0), (0.0, None))
-    """
-    if len(values) == 0 or values.min() < 0:
-        return None, None
-    for end in (1.0, 100.0):
-        if values.max() <= end:
-            both = values.min() == 0 and values.max() == end and len(np.unique(values)) > 2
-            return 0.0, end if both or is_share(name) else None
-    return 0.0, None
-
-
 def _number_feature(column: Column, shared: dict[str, Any]) -> Feature | str:
     series = column.series
     if not _is_number(series) and not pd.api.types.is_bool_dtype(series.dtype):
@@ -242,6 +178,7 @@ def _number_feature(column: Column, shared: dict[str, Any]) -> Feature | str:
     return Feature(
         **{**shared, "dtype": shared["dtype"] if exact else "float64"},
         atoms=(*atoms, *([math.nan] if gaps.any() else [])),
+        clear=tuple(clear_sides(known, atom) for atom in atoms),
         fill=middle,
         lower=lower,
         upper=upper,

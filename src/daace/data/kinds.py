@@ -36,6 +36,8 @@ class Feature:
         pooled: number of rare levels behind the code "other"; their names are not kept.
         gaps: whether an ordered feature or category has a code for "missing".
         atoms: values of a number that many rows share, ascending; last NaN if rows have gaps.
+        clear: for each of the atoms that are values, how far below and above it rows have no other
+            value, but for a few; empty if that is not known.
         fill: value in the model array where a number is missing: the median of the others.
         lower: natural lower bound of a number, None without one.
         upper: natural upper bound of a number, None without one.
@@ -59,6 +61,7 @@ class Feature:
     pooled: int = 0
     gaps: bool = False
     atoms: tuple[float, ...] = ()
+    clear: tuple[tuple[float, float], ...] = ()
     fill: float = 0.0
     lower: float | None = None
     upper: float | None = None
@@ -143,6 +146,8 @@ class Feature:
             record["levels"] = list(self.levels)
         if self.atoms:
             record["atoms"] = ["nan" if atom != atom else atom for atom in self.atoms]
+        if self.clear:
+            record["clear"] = [list(sides) for sides in self.clear]
         if self.categories is not None:
             record["categories"] = list(self.categories)
             record["categories_ordered"] = self.categories_ordered
@@ -167,6 +172,7 @@ class Feature:
             pooled=_read(record, "pooled", int, 0),
             gaps=_read(record, "gaps", bool, False),
             atoms=tuple(_read_atom(atom) for atom in _read(record, "atoms", list, [])),
+            clear=tuple(_read_sides(sides) for sides in _read(record, "clear", list, [])),
             fill=read_number(record.get("fill", 0.0)),
             lower=read_number(record["lower"]) if "lower" in record else None,
             upper=read_number(record["upper"]) if "upper" in record else None,
@@ -192,6 +198,8 @@ class Feature:
         finite = [atom for atom in self.atoms if atom == atom]
         if list(self.atoms[: len(finite)]) != sorted(set(finite)) or len(self.atoms) > 4:
             raise ValueError(f"the atoms of '{self.name}' are not ascending")
+        if len(self.clear) not in (0, len(finite)):
+            raise ValueError(f"'{self.name}' has not as many clear sides as atoms")
         if self.lower is not None and self.upper is not None and not self.lower < self.upper:
             raise ValueError(f"the bounds of '{self.name}' are not ascending")
         if self.categories is not None and not set(self.levels) <= set(self.categories):
@@ -237,6 +245,14 @@ def _read(record: dict[str, Any], key: str, kind: type, default: Any) -> Any:
     if type(value) is not kind:
         raise ValueError(f"'{key}' of '{record.get('name')}' is not of type {kind.__name__}")
     return value
+
+
+def _read_sides(value: object) -> tuple[float, float]:
+    sides = value if isinstance(value, list) else []
+    below, above = (read_number(side) for side in (sides if len(sides) == 2 else [-1.0, -1.0]))
+    if not (below >= 0 and above >= 0):
+        raise ValueError("the clear sides of an atom are not two distances")
+    return below, above
 
 
 def _read_atom(value: object) -> float:

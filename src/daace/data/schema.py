@@ -17,11 +17,11 @@ from daace.data.inference import (
     check_kinds,
     infer_feature,
     infer_kind,
-    natural_bounds,
     numbers_of,
 )
 from daace.data.kinds import Feature
 from daace.data.names import perhaps_immutable
+from daace.data.natural import natural_bounds
 from daace.data.screening import screen
 
 #: What `Table.kinds` calls columns that are no features.

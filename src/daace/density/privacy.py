@@ -15,7 +15,7 @@ from daace._typing import FloatArray, IntArray
 
 # Rows that every class must have in a model without rows: fewer could be read out of its
 # parameters. Two rows are the mean and the standard deviation of their class, to the last digits.
-from daace.data.inference import FEWEST_ROWS as FEWEST_ROWS
+from daace.data.natural import FEWEST_ROWS as FEWEST_ROWS
 from daace.data.table import Table
 from daace.exceptions import InvalidInput
 

@@ -20,7 +20,8 @@ class AtomRule:
         spots: the atoms that are values, ascending; not "missing".
         low: smallest value elsewhere.
         high: largest value elsewhere.
-        gap: distance from an atom from which on a value is elsewhere.
+        below: distance below each of the spots from which on a value is elsewhere.
+        above: the same above it.
         missing: the code of "missing"; None without one.
     """
 
@@ -30,7 +31,8 @@ class AtomRule:
     spots: FloatArray
     low: float
     high: float
-    gap: float
+    below: FloatArray
+    above: FloatArray
     missing: int | None = None
 
     def sides(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -39,11 +41,11 @@ class AtomRule:
         A value at an atom is taken to be above it, or below the last one if there is no room.
         """
         low, high = np.full(values.shape, self.low), np.full(values.shape, self.high)
-        for spot in self.spots:
-            above = (values >= spot) & (spot + self.gap <= self.high)
-            above |= spot - self.gap < self.low
-            low = np.where(above, np.maximum(low, spot + self.gap), low)
-            high = np.where(above, high, np.minimum(high, spot - self.gap))
+        for spot, before, after in zip(self.spots, self.below, self.above, strict=True):
+            above = (values >= spot) & (spot + after <= self.high)
+            above |= spot - before < self.low
+            low = np.where(above, np.maximum(low, spot + after), low)
+            high = np.where(above, high, np.minimum(high, spot - before))
         return np.minimum(low, high), high
 
 

@@ -139,11 +139,17 @@ class CodeDraft:
         atoms = []
         for j, (column, places) in self.atom_places().items():
             model = (places - mean[j]) / scale[j]
-            gap = 1.0 / scale[j] if features[j].kind == "whole" else BESIDE
+            least = 1.0 / scale[j] if features[j].kind == "whole" else BESIDE
             known = [atom for atom in features[j].atoms if atom == atom]
             spots = (np.array(known) - mean[j]) / scale[j]
+            clear = np.array(features[j].clear or [(0.0, 0.0)] * len(known)).reshape(-1, 2)
+            if features[j].kind == "whole":
+                clear = np.ceil(clear)
+            below, above = np.maximum(clear.T / scale[j], least)
             missing = features[j].gap_code
-            atoms.append(AtomRule(j, column, model, spots, lower[j], upper[j], gap, missing))
+            atoms.append(
+                AtomRule(j, column, model, spots, lower[j], upper[j], below, above, missing)
+            )
             outside = (model < lower[j]) | (model > upper[j])
             may[column][:, np.nan_to_num(outside).astype(bool)] = False
         for j, feature in enumerate(features):
