@@ -28,7 +28,7 @@ SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 #: Combinations that are extended, switches that extend them, and switches at once.
 BEAM, EXTENSIONS, DEPTH = 6, 12, 4
 
-#: Codes of draws that meet the goal, and the nearest draws among which they are looked for.
+#: Codes of draws that meet the goal, and the nearest draws among which they are looked for first.
 DRAWN, NEAR = 8, 400
 
 #: Combinations, and ends of each, that a search begins with.
@@ -218,8 +218,10 @@ class _Beam:
         """Return the codes of the draws that meet the goal and are nearest in all."""
         problem, switches = self.problem, self.problem.landscape.switches
         assert switches is not None
-        draws = self.draws[:NEAR]
-        good = draws[problem.region.contains(draws)]
+        near = self.draws[:NEAR]
+        good = near[problem.region.contains(near)]
+        if len(good) < DRAWN:
+            good = self.draws[problem.region.contains(self.draws)]
         codes = good[:, self.rules.columns]
         offsets = (good - problem.x) * problem.feasible.weights * switches.travel
         weights = problem.feasible.weights
