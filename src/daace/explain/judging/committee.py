@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from daace._typing import FloatArray, IntArray, Labels
+from daace._typing import FloatArray, Labels
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
@@ -33,11 +33,15 @@ from daace.planners.base import one_thread
 #: The largest default of the probability that every judge has to give the target.
 SURE = 0.75
 
-#: Fewest held-out rows of a class that its default may rest on.
-FEWEST_JUDGED = 10
+#: Fewest held-out rows of a class that its default may rest on, and the default where fewer are
+#: accepted by all: models that were not asked refuse ends at 0.5.
+FEWEST_JUDGED, RARELY = 10, 0.7
 
 #: What the members are called, by their kind.
-NAMES = {"linear": "logistic regression", "splines": "splines", "network": "network"}
+NAMES = {
+    "linear": "logistic regression", "splines": "splines", "kernels": "kernels",
+    "network": "network",
+}  # fmt: skip
 
 
 #: Arrays of a committee itself.
@@ -62,10 +66,10 @@ class Committee:
     Example:
         >>> from daace import fit, load_table
         >>> committee = fit(load_table("iris")).committee
-        >>> committee.names
-        ('density', 'logistic regression', 'splines', 'network 1', 'network 2', 'network 3')
+        >>> committee.names[:4]
+        ('density', 'logistic regression', 'splines', 'kernels')
         >>> committee.probabilities(np.zeros((1, 4)), 1).shape
-        (1, 6)
+        (1, 7)
     """
 
     density: ConditionalDensity
@@ -94,31 +98,37 @@ class Committee:
         """
         with one_thread():
             training = train_members(density, table)
-        judges, classes = 1 + len(training.members), len(density.classes_)
-        slope, offset = np.ones((judges, classes)), np.zeros((judges, classes))
-        raw = cls(density, training.inputs, training.members, slope, offset, np.zeros(classes))
-        joint = density.log_joint(training.X)
-        for k in range(classes):
-            odds = raw.log_odds(joint, training.X, k)
-            for judge in range(1, judges):
-                fitted = fit_calibration(odds[:, judge], training.y == k)
+            raw = cls._uncalibrated(density, training.inputs, training.members)
+            joint = density.log_joint(training.X)
+            each = [raw.log_odds(joint, training.X, k) for k in range(len(density.classes_))]
+            for part in training.parts:  # what members say that have not seen these rows
+                judges = cls._uncalibrated(density, training.inputs, part.members)
+                for k, odds in enumerate(each):
+                    there = training.X[part.rows]
+                    odds[part.rows] = judges.log_odds(joint[part.rows], there, k)
+        y, told = training.y, training.unseen
+        slope, offset = raw.slope, raw.offset
+        for k, odds in enumerate(each):
+            for judge in range(1, odds.shape[1]):
+                fitted = fit_calibration(odds[told, judge], y[told] == k)
                 slope[judge, k], offset[judge, k] = fitted
             if held_out is not None:
                 own = _odds(held_out.log_joint, k)
                 slope[0, k], offset[0, k] = fit_calibration(own, held_out.labels == k)
-        if classes == 2:  # what is for one class is against the other
+        if len(each) == 2:  # what is for one class is against the other
             slope[:, 0], offset[:, 0] = slope[:, 1], -offset[:, 1]
-        for k in range(classes):
-            raw.defaults[k] = raw._default(joint, training.X, training.y, k)
+        for k, odds in enumerate(each):
+            calibrated = slope[:, k] * odds[told & (y == k)] + offset[:, k]
+            raw.defaults[k] = _default(expit(calibrated.min(axis=1)))
         return raw
 
-    def _default(self, joint: FloatArray, X: FloatArray, y: IntArray, k: int) -> float:
-        """Return the probability that every judge has to give a class."""
-        least = self.probabilities(X[y == k], k, joint[y == k]).min(axis=1)
-        accepted = least[least >= 0.5]
-        if len(accepted) < FEWEST_JUDGED:
-            return 0.5
-        return round(min(SURE, float(np.median(accepted))), 2)
+    @classmethod
+    def _uncalibrated(
+        cls, density: ConditionalDensity, inputs: Inputs, members: tuple[Member, ...]
+    ) -> Committee:
+        judges, classes = 1 + len(members), len(density.classes_)
+        slope, offset = np.ones((judges, classes)), np.zeros((judges, classes))
+        return cls(density, inputs, members, slope, offset, np.zeros(classes))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -239,6 +249,18 @@ class Committee:
         if not ((slope > 0).all() and ((defaults >= 0) & (defaults < 1)).all()):
             raise ValueError("the calibration of its committee is out of range")
         return cls(density, inputs, tuple(members), slope, offset, defaults)
+
+
+def _default(least: FloatArray) -> float:
+    """Return the probability that every judge has to give a class.
+
+    Args:
+        least: the smallest that one gives to each held-out row of that class.
+    """
+    accepted = least[least >= 0.5]
+    if len(accepted) < FEWEST_JUDGED:
+        return RARELY
+    return round(min(SURE, float(np.median(accepted))), 2)
 
 
 def _odds(logs: FloatArray, index: int) -> FloatArray:

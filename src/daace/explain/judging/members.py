@@ -156,10 +156,47 @@ class HiddenLayer:
         return slopes
 
 
-Member = Linear | Splines | HiddenLayer
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Scores that are sums of Gaussian bumps: what is close to similar cases has their class.
+
+    Attributes:
+        centers: of the bumps, shape `(bumps, width)`.
+        sharpness: one over twice the square of their width, shape `(1,)`.
+        weights: of the scores, shape `(bumps, scores)`.
+        bias: shape `(scores,)`.
+    """
+
+    centers: FloatArray
+    sharpness: FloatArray
+    weights: FloatArray
+    bias: FloatArray
+
+    def scores(self, U: FloatArray) -> FloatArray:
+        """Return the scores of inputs, shape `(rows, scores)`."""
+        scores: FloatArray = bumps(U, self.centers, self.sharpness) @ self.weights + self.bias
+        return scores
+
+    def slopes(self, U: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return the gradient of `sum(shares * scores)` with respect to the inputs."""
+        pull = (shares @ self.weights.T) * bumps(U, self.centers, self.sharpness)
+        towards: FloatArray = pull @ self.centers - pull.sum(axis=1, keepdims=True) * U
+        return 2 * self.sharpness * towards
+
+
+def bumps(U: FloatArray, centers: FloatArray, sharpness: float | FloatArray) -> FloatArray:
+    """Return `exp(-sharpness |u - c|^2)` of inputs and centres, shape `(rows, bumps)`."""
+    squares = (U**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1) - 2 * U @ centers.T
+    heights: FloatArray = np.exp(-sharpness * np.maximum(squares, 0.0))
+    return heights
+
+
+Member = Linear | Splines | Kernels | HiddenLayer
 
 #: The kinds of members by name, in the order in which a committee has them.
-KINDS: dict[str, type[Member]] = {"linear": Linear, "splines": Splines, "network": HiddenLayer}
+KINDS: dict[str, type[Member]] = {
+    "linear": Linear, "splines": Splines, "kernels": Kernels, "network": HiddenLayer,
+}  # fmt: skip
 
 
 def kind_of(member: Member) -> str:
@@ -222,6 +259,9 @@ def read_member(kind: str, arrays: Mapping[str, FloatArray], inputs: Inputs, sco
     numbers, width = len(inputs.columns), inputs.width
     if kind == "linear":
         shapes: dict[str, tuple[int, ...]] = {"weights": (width, scores)}
+    elif kind == "kernels":
+        count = len(arrays["centers"])
+        shapes = {"centers": (count, width), "sharpness": (1,), "weights": (count, scores)}
     elif kind == "network":
         units = len(arrays["shift"])
         shapes = {"hidden": (width, units), "shift": (units,), "weights": (units, scores)}

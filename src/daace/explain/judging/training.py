@@ -10,17 +10,25 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from daace._typing import FloatArray, IntArray
+from daace._typing import BoolArray, FloatArray, IntArray
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.draws import DRAWS_SEED
 from daace.density.privacy import FEWEST_ROWS
-from daace.density.splits import CHECKED, hold_out
-from daace.explain.judging.members import HiddenLayer, Inputs, Linear, Member, Splines
+from daace.density.splits import sets_of_copies
+from daace.explain.judging.members import (
+    HiddenLayer,
+    Inputs,
+    Kernels,
+    Linear,
+    Member,
+    Splines,
+    bumps,
+)
 
 #: Rows that members are trained on at most, at random from each class.
 MOST_ROWS = 10_000
@@ -34,28 +42,52 @@ KNOTS = 5
 #: Draws of the density that the knots are quantiles of: no row's value is among them.
 KNOT_DRAWS = 2_000
 
-#: Inverse weight of the squared weights of linear members, and that weight for networks.
-LINEAR_C, SPLINES_C, NETWORK_ALPHA = 0.5, 0.5, 10.0
+#: Largest number of bumps, and rows that there are for each. Their centres are draws, too.
+BUMPS, ROWS_OF_BUMP = 200, 4
+
+#: Inverse weight of the squared weights of regressions, and that weight for networks.
+LINEAR_C, SPLINES_C, KERNELS_C, NETWORK_ALPHA = 0.5, 0.5, 10.0, 10.0
+
+#: Parts that the rows are divided into, and the largest number of rows of which each part is judged
+#: by members that have not seen it; of more rows, one part is.
+FOLDS, ROTATED = 4, 2_500
 
 #: Largest number of steps of each training.
 STEPS = 100
 
 
+class Part(NamedTuple):
+    """Some of the rows, and members like the committee's, trained on all others."""
+
+    rows: IntArray
+    members: tuple[Member, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Members trained on four fifths of some rows, and the rows that they have not seen.
+    """Members trained on some rows, and what is needed to see how such members do on others.
 
     Attributes:
         inputs: from model-space rows to what members look at.
         members: with one score for two classes, one for each of more.
-        X: rows that were held out, in model space.
+        X: rows that they were trained on, in model space.
         y: class index of each.
+        parts: rows, and members that have not seen them.
     """
 
     inputs: Inputs
     members: tuple[Member, ...]
     X: FloatArray
     y: IntArray
+    parts: tuple[Part, ...]
+
+    @property
+    def unseen(self) -> BoolArray:
+        """Which rows are in a part."""
+        chosen = np.zeros(len(self.y), dtype=bool)
+        for part in self.parts:
+            chosen[part.rows] = True
+        return chosen
 
 
 def train_members(density: ConditionalDensity, table: Table) -> Training:
@@ -73,19 +105,37 @@ def train_members(density: ConditionalDensity, table: Table) -> Training:
     rng = np.random.default_rng(DRAWS_SEED)
     order = order[_some_rows(y[order], rng)]
     X, y = X[order], y[order]
-    unseen = hold_out(X, y, rng=rng, share=CHECKED)
-    inputs = find_inputs(density, X[~unseen])
-    draws = inputs(density.sample(KNOT_DRAWS, rng=rng)[0])
-    learner = MemberTraining(inputs(X[~unseen]), y[~unseen], len(density.classes_), rng)
+    folds = _folds(X, y, rng)
+    inputs = find_inputs(density, X)
+    U, draws = inputs(X), inputs(density.sample(KNOT_DRAWS, rng=rng)[0])
+    numbers, judged = len(inputs.columns), FOLDS if len(X) <= ROTATED else 1
+    chosen = [folds != fold for fold in range(judged)]
     with warnings.catch_warnings():  # members need not be at rest: they are small on purpose
         warnings.simplefilter("ignore")
-        members: list[Member | None] = [
-            learner.linear(),
-            learner.splines(draws[:, : len(inputs.columns)]),
-            *(learner.network() for _ in range(NETWORKS)),
+        trained = [
+            MemberTraining(U[rows], y[rows], len(density.classes_), rng).all(draws, numbers)
+            for rows in (*chosen, np.ones(len(y), dtype=bool))
         ]
-    trained = tuple(member for member in members if member is not None)
-    return Training(inputs, trained, X[unseen], y[unseen])
+    able = [None not in same for same in zip(*trained, strict=True)]  # also without a part's rows
+    kept = [
+        tuple(member for member, fine in zip(members, able, strict=True) if fine and member)
+        for members in trained
+    ]
+    parts = [
+        Part(np.flatnonzero(~rows), members) for rows, members in zip(chosen, kept, strict=False)
+    ]
+    return Training(inputs, kept[-1], X, y, tuple(parts))
+
+
+def _folds(X: FloatArray, y: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the fold of each row, copies together; -1 for classes with too few different rows."""
+    fold_of = np.full(len(y), -1)
+    for k in np.unique(y):
+        rows = rng.permutation(np.flatnonzero(y == k))
+        sets = sets_of_copies(X[rows])
+        if sets.max() + 1 >= FOLDS:
+            fold_of[rows] = sets % FOLDS
+    return fold_of
 
 
 def find_inputs(density: ConditionalDensity, X: FloatArray) -> Inputs:
@@ -151,6 +201,20 @@ class MemberTraining:
     def _scores(self) -> int:
         return 1 if self.classes == 2 else self.classes
 
+    def all(self, draws: FloatArray, numbers: int) -> list[Member | None]:
+        """Return the members of a committee; None for those that there are too few rows for.
+
+        Args:
+            draws: of the density, as inputs, for knots and bumps.
+            numbers: how many of the inputs are numbers; they come first.
+        """
+        return [
+            self.linear(),
+            self.splines(draws[:, :numbers]),
+            self.kernels(draws),
+            *(self.network() for _ in range(NETWORKS)),
+        ]
+
     def linear(self) -> Linear | None:
         """Return a logistic regression; None if there are too few rows for its weights."""
         if not self._enough((self.U.shape[1] + 1) * self._scores):
@@ -188,6 +252,19 @@ class MemberTraining:
             for at, knot in ((0, knots[j, 0]), (-1, knots[j, -1])):
                 pieces[j, at, 0], pieces[j, at, 1] = curve(knot), curve.derivative()(knot)
         return Splines(knots, pieces, weights[numbers * each :], bias)
+
+    def kernels(self, draws: FloatArray) -> Kernels | None:
+        """Return a logistic regression on bumps; None if there are too few rows for its weights.
+
+        Args:
+            draws: the first are the centres.
+        """
+        centers = draws[: min(BUMPS, len(self.U) // ROWS_OF_BUMP)]
+        if len(centers) < 2 or not self._enough((len(centers) + 1) * self._scores):
+            return None
+        sharpness = 1.0 / (self.U.shape[1] * max(float(self.U.var()), 1e-9))
+        weights, bias = self._regress(bumps(self.U, centers, sharpness), KERNELS_C)
+        return Kernels(centers, np.array([sharpness]), weights, bias)
 
     def network(self) -> HiddenLayer | None:
         """Return a small network of a bootstrap sample; None if there are too few rows for it."""
