@@ -20,6 +20,7 @@ from daace.eqi.data.files import SUFFIX, read_counties
 from daace.eqi.models.densities import restricted_network
 from daace.eqi.policy.advisor import Advisor
 from daace.eqi.policy.study import run_atlas
+from daace.planners.nsga2 import NSGA2
 
 ROWS = 620
 SIZES = {"Air": 6, "Built": 5, "Land": 5, "Sociodemographic": 5, "Water": 5}
@@ -114,7 +115,8 @@ def advisor(counties: Counties) -> Advisor:
     network = restricted_network(counties).fit(table)
     # A second density on the same rows stands where the flow would: the code asks for no more.
     other = restricted_network(counties, max_parents=2).fit(table)
-    return Advisor(counties, network, other)
+    quick = NSGA2(vertices=(0, 1), population=20, generations=20, vertex_tolerance=0.0)
+    return Advisor(counties, network, other, genetic=quick)
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,9 @@ def test_run_and_export_say_what_they_did(
     code, said = call(capsys, "study", "export", out, "-o", tmp_path / "small.gz")
     assert code == 0
     assert (tmp_path / "small.gz").exists()
+    code, said = call(capsys, "study", "restore", tmp_path / "small.gz", "--out", tmp_path / "new")
+    assert code == 0
+    assert "17 records added" in said
 
 
 def test_reports_and_exports_need_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,11 +14,12 @@ import pytest
 import daace
 from daace._workers import Workers
 from daace.cli import main
+from daace.exceptions import InvalidInput
 from daace.study.client import StudyClient, TableFact
 from daace.study.paper import PAPER, henze_zirkler
 from daace.study.plan_file import read_plan
 from daace.study.records import RecordFile, read_records
-from daace.study.results import RECORDS
+from daace.study.results import RECORDS, read_results, restore
 from daace.study.run import run_study
 from daace.study.spec import StudySpec
 from daace.study.spec_reader import parse_spec
@@ -293,3 +294,78 @@ def test_a_table_of_three_classes_needs_two_of_them(tiny: StudySpec, tmp_path: P
     table = replace(tiny.tables[0], name="iris", mixture="")
     with pytest.raises(daace.InvalidInput, match=r'write \{ name = "iris", classes = \["setosa"'):
         run_study(replace(tiny, tables=(table,)), tmp_path)
+
+
+def test_a_compact_record_is_continued_in_another_folder(
+    whole: Path, tiny: StudySpec, tmp_path: Path
+) -> None:
+    """Half of a study is exported, restored elsewhere and finished; the results are the same."""
+    first = replace(tiny, penalties=(1.0,))
+    run_study(first, tmp_path / "first", client=PAPER)
+    half = read_results(tmp_path / "first", reference=PAPER.reference)
+    half.write_compact(tmp_path / "half.gz")
+    assert restore(tmp_path / "half.gz", tmp_path / "second") == 16 + 2
+    assert restore(tmp_path / "half.gz", tmp_path / "second") == 0
+    done = run_study(tiny, tmp_path / "second", client=PAPER)
+    assert (done.answered, done.new) == (32, 16)
+    ours, usual = (
+        read_results(folder, reference=PAPER.reference).problems.set_index("key")
+        for folder in (tmp_path / "second", whole)
+    )
+    for measure in ("cost_nll", "l2", "to_face_gt"):
+        assert ours[measure].astype(float).to_dict() == pytest.approx(
+            usual[measure].astype(float).to_dict(), rel=1e-4, abs=1e-4, nan_ok=True
+        )
+
+
+def test_answers_that_came_before_the_reference_are_measured_to_it(
+    whole: Path, tiny: StudySpec, tmp_path: Path
+) -> None:
+    others = replace(tiny, algorithms=tuple(a for a in tiny.algorithms if a.name != "FACE GT"))
+    run_study(others, tmp_path / "first", client=PAPER)
+    half = read_results(tmp_path / "first", reference=PAPER.reference)
+    half.write_compact(tmp_path / "half.gz")
+    restore(tmp_path / "half.gz", tmp_path / "second")
+    assert run_study(tiny, tmp_path / "second", client=PAPER).new == 8
+    ours, usual = (
+        read_results(folder, reference=PAPER.reference).scores("to_face_gt")
+        for folder in (tmp_path / "second", whole)
+    )
+    assert ours.to_numpy() == pytest.approx(usual.to_numpy(), rel=1e-4, abs=1e-4)
+
+
+def test_the_target_can_be_the_class_that_is_not_predicted(tiny: StudySpec, tmp_path: Path) -> None:
+    few = replace(tiny, target="predicted", algorithms=tiny.algorithms[3:], instances=6)
+    run_study(few, tmp_path)
+    records = [r for r in read_records(tmp_path / RECORDS).values() if r["kind"] == "problem"]
+    assert any(r["label"] == r["target"] for r in records), "drawn with a class unlike its own"
+    assert not any(r["status"] == "already_there" for r in records), "Wachter asks the truth"
+    assert read_plan(tmp_path)["target"] == "predicted"
+    usual = replace(tiny, algorithms=tiny.algorithms[3:], instances=6)
+    assert run_study(usual, tmp_path).new == len(records)
+
+
+def test_nsga2_is_tuned_once_for_all_vertices(tiny: StudySpec, tmp_path: Path) -> None:
+    text = (
+        TINY[: TINY.index("[algorithms.BayesACE]")]
+        + """
+[algorithms.N]
+planner = "NSGA2"
+density = "clgn"
+vertices = [0, 1]
+each_vertex = true
+population = 8
+generations = 2
+tune = 1
+only = { tables = ["random-2"], instances = 1 }
+"""
+    )
+    spec = parse_spec(TomlFile.parse(text, name="tuned.toml"))
+    run_study(spec, tmp_path, tables=["random-2"])
+    records = [r for r in read_records(tmp_path / RECORDS).values() if r["kind"] == "problem"]
+    assert len(records) == 4
+    chosen = {r["planner"].partition("population")[2] for r in records}
+    assert len(chosen) == 1
+    assert "eta_crossover=" in chosen.pop()
+    with pytest.raises(InvalidInput, match="'tune' must go with the planner NSGA2"):
+        parse_spec(TomlFile.parse(TINY + "\ntune = 3\n", name="tuned.toml"))

@@ -131,7 +131,7 @@ def test_the_studies_of_the_project_are_in_order(file: Path) -> None:
 
 
 def test_the_papers_study_is_the_papers() -> None:
-    spec = read_spec(STUDIES / "synthetic.toml")
+    spec = read_spec(STUDIES / "paper.toml")
     assert {table.name for table in spec.tables} == set(OPENML)
     grid = len(spec.penalties) * len(spec.plausibility) * len(spec.certainty) * spec.instances
     assert grid * len(spec.tables) == 5400

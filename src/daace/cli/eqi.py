@@ -59,6 +59,11 @@ def fit(
     out: Annotated[Path, typer.Option(help="Folder of the models; made if missing.")],
     data: Data = None,
     flow: Annotated[bool, typer.Option("--flow", help="Also train the RealNVP: minutes.")] = False,
+    printed: Annotated[
+        bool,
+        typer.Option("--printed", help="Train it with the settings that the paper prints."),
+    ] = False,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of the printed settings.")] = 500,
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds after which the training ends.")
     ] = None,
@@ -68,7 +73,11 @@ def fit(
     from daace.eqi.models.folder import fit_models
 
     counties = read_counties(data)
-    typer.echo(fit_models(counties, out, flow=flow, time_limit=time_limit, progress=True))
+    summary = fit_models(
+        counties, out, flow=flow or printed, printed=printed, epochs=epochs,
+        time_limit=time_limit, progress=True,
+    )  # fmt: skip
+    typer.echo(summary)
     note(f"Models: {out}")
 
 
@@ -171,6 +180,14 @@ def study(
     few: Annotated[
         int, typer.Option(min=0, help="How many of them DAACE plans for too, ten seconds each.")
     ] = 0,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Run the paper's study: one threshold for all algorithms, and BayesACE also by "
+            "NSGA-II with this many seeds, minutes a county and penalty.",
+        ),
+    ] = 0,
     everywhere: Annotated[
         bool,
         typer.Option("--everywhere", help="Also plan for all counties, by BayesACE, for the maps."),
@@ -188,7 +205,9 @@ def study(
         advisor = read_advisor(table, models)
     try:
         chosen = sample_counties(table, counties)
-        done = run_study(advisor, out, fips=chosen, few=few, n_jobs=jobs, progress=True)
+        done = run_study(
+            advisor, out, fips=chosen, seeds=seeds, few=few, n_jobs=jobs, progress=True
+        )
         if everywhere:
             run_atlas(advisor, out, n_jobs=jobs, progress=True)
     except KeyboardInterrupt:
@@ -203,7 +222,13 @@ def report(
     records: Annotated[
         Path, typer.Argument(metavar="RECORDS", help="Folder of a run, or its compact record.")
     ],
-    models: Annotated[Path, typer.Option(help="Folder of models, from 'daace eqi fit'.")],
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of models, from 'daace eqi fit'; if left out, the network is learned "
+            "again, in seconds, and the performance of the densities is the recorded one."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of page and figures; RECORDS/report if left out.")
     ] = None,

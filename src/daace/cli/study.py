@@ -131,6 +131,18 @@ def export(
     note(f"Compact record, {output.stat().st_size / 1000:.0f} kB: {output}")
 
 
+@app.command(epilog="Example: daace study restore quick.records.gz --out quick")
+def restore(
+    records: Annotated[Path, typer.Argument(metavar="RECORDS", help="A compact record.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; created if missing.")],
+) -> None:
+    """Put a compact record into a folder, so that 'run' continues it: only what is left is run."""
+    from daace.study.results import restore as put_back
+
+    added = put_back(records, out)
+    note(f"{added} records added to '{out}'. 'daace study run' runs what is left of the study.")
+
+
 def _conclude(done: RunSummary, out: Path) -> None:
     """Say what a run did, and what to do next."""
     note(

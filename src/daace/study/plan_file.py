@@ -36,6 +36,7 @@ def write_plan(
         "families": {a.name: [a.family, a.vertices] for a in spec.algorithms if a.family},
         "instances": spec.instances,
         "scale": spec.scale,
+        "target": spec.target,
         "truth": TRUTH,
         "densities": {keys.table.name: keys.comparison() for keys in trials},
         "questions": {keys.table.name: [t.key for t in mine] for keys, mine in trials.items()},

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from daace._typing import FloatArray
 from daace.exceptions import InvalidInput
 from daace.explain import metrics
 from daace.planners.base import Status
 from daace.study.plan_file import planned_keys, read_plan
 from daace.study.records import (
     Record,
+    RecordFile,
     read_compact,
     read_records,
     to_frame,
@@ -160,7 +162,8 @@ class StudyResults:
             path: the file.
         """
         plan = {name: value for name, value in self.plan.items() if name != "questions"}
-        write_compact(path, [{"key": PLAN_KEY, **plan}, *self.records])
+        records = [_with_end(record, self.reference) for record in self.records]
+        write_compact(path, [{"key": PLAN_KEY, **plan}, *records])
 
 
 def read_results(
@@ -191,18 +194,63 @@ def read_results(
     return StudyResults(plan, tuple(there), reference)
 
 
+def restore(compact: str | os.PathLike[str], folder: str | os.PathLike[str]) -> int:
+    """Put the records of a compact record into the folder of a run, which then continues them.
+
+    Args:
+        compact: from `write_compact`.
+        folder: of the run; created if missing. Records that it has already are kept.
+
+    Returns:
+        How many records were added.
+
+    Raises:
+        InvalidInput: the file is something else.
+        OSError: the folder cannot be written.
+    """
+    kept = read_compact(compact)
+    if PLAN_KEY not in kept:
+        raise InvalidInput(f"'{compact}' must be a compact record, from 'daace study export'.")
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    with RecordFile(place / RECORDS) as file:
+        missing = [r for key, r in kept.items() if key != PLAN_KEY and key not in file.records]
+        file.append(missing)
+    return len(missing)
+
+
+def _end_of(record: Record) -> FloatArray | None:
+    """Return the counterfactual, if one was found and it is known."""
+    if record.get("kind") != "problem" or not record["found"]:
+        return None
+    end = record["path"][-1] if record.get("path") else record.get("end")
+    return None if end is None else np.array(end)
+
+
+def _with_end(record: Record, reference: Reference | None) -> Record:
+    """Keep the counterfactual where a compact record needs it, as it has no paths.
+
+    That is the reference's, which later answers are measured to, and where it is not there yet.
+    """
+    end = _end_of(record)
+    needed = reference is not None and (
+        record.get("algorithm") == reference.algorithm or record.get(reference.measure) is None
+    )
+    others = {name: value for name, value in record.items() if name != "end"}
+    return others if end is None or not needed else others | {"end": end.tolist()}
+
+
 def _measure_to(reference: Reference, records: list[Record]) -> list[Record]:
     """Add the distance between each counterfactual and the reference's for the same problem."""
     ends = {
-        tuple(record[name] for name in PROBLEM): np.array(record["path"][-1])
+        tuple(record[name] for name in PROBLEM): end
         for record in records
-        if record.get("algorithm") == reference.algorithm and record["found"]
+        if record.get("algorithm") == reference.algorithm and (end := _end_of(record)) is not None
     }
     measured = []
     for record in records:
-        end = None
-        if record.get("kind") == "problem" and record["found"]:
-            end = ends.get(tuple(record[name] for name in PROBLEM))
-        away = None if end is None else metrics.distance(np.array(record["path"][-1]), end)
+        away, end = record.get(reference.measure), _end_of(record)
+        if end is not None and tuple(record[name] for name in PROBLEM) in ends:
+            away = metrics.distance(end, ends[tuple(record[name] for name in PROBLEM)])
         measured.append(record | {reference.measure: away})
     return measured

@@ -147,6 +147,13 @@ class _Run:
             if issubclass(a.planner_class(), Face) and a.name in {t.algorithm for t in mine}
         ]
         self._make("Graphs", graphs)
+        tuned: dict[str, Job] = {
+            k.tuning(a): self._job(k, "tuning", a.name)
+            for k, mine in busy.items()
+            for a in self.spec.algorithms
+            if a.tune and a.name in {t.algorithm for t in mine}
+        }
+        self._make("Tuning", list(tuned.values()))
         self._compare(trials)
         self._run_trials(busy)
 
@@ -172,7 +179,7 @@ class _Run:
             job
             for job in jobs
             if not self._is_made(job)
-            and not self._obstacle(job.keys, job.name if job.task == "graph" else "")
+            and not self._obstacle(job.keys, job.name if job.task in ("graph", "tuning") else "")
         ]
         with Bar(what, len(jobs), shown=self.progress and bool(jobs)) as bar:
             for job, records in self._done(jobs):
@@ -186,6 +193,8 @@ class _Run:
             return self.cache.has(keys.sample, "json")
         if job.task == "density":
             return self.cache.has(keys.density(job.name), "daace")
+        if job.task == "tuning":
+            return self.cache.has(keys.tuning(self.spec.algorithm(job.name)), "json")
         return self.cache.has(keys.graph(self.spec.algorithm(job.name)), "graph")
 
     def _obstacle(self, keys: TableKeys, algorithm: str = "") -> str:
@@ -193,7 +202,7 @@ class _Run:
         needed = [("sample", "")]
         if algorithm:
             density = self.spec.algorithm(algorithm).density
-            needed += [("graph", algorithm), ("density", density)]
+            needed += [("graph", algorithm), ("tuning", algorithm), ("density", density)]
         return next((self.broken[k] for n in needed if (k := (keys, *n)) in self.broken), "")
 
     def _compare(self, trials: Trials) -> None:

@@ -111,6 +111,8 @@ class AlgorithmSpec:
         settings: of the planner.
         only: the problems that it is given; an algorithm with a subset is not compared with the
             others.
+        tune: on how many problems of each table eta and selection of NSGA-II are chosen before,
+            over the paper's grid; 0 for none.
         beside: it is given every problem and shown beside the others, but takes no part in their
             ranks, standardisation and tests.
         family: name of the algorithm in the file, if `each_vertex` made several of it.
@@ -124,6 +126,7 @@ class AlgorithmSpec:
     rows: str = "all"
     settings: Settings = ()
     only: Subset | None = None
+    tune: int = 0
     beside: bool = False
     family: str = ""
     vertices: int | None = None
@@ -167,6 +170,8 @@ class StudySpec:
         plausibility: m of the thresholds alpha = mean + m sd of log p(x) under the truth.
         certainty: m of the thresholds beta = min(0.99, mean + m sd) of p(true class | x).
         rows: the truth is resampled to the table's own number of rows, clipped to these two.
+        target: 'other' than the class that was drawn with the start, or other than the one that is
+            'predicted' for it by the truth.
         scale: of the cost that is minimised, 'nll' or 'relative'.
         margin: waypoints stay within the range of the resampled rows, widened by this.
         samples: draws on which the densities are compared with the truth.
@@ -183,6 +188,7 @@ class StudySpec:
     plausibility: tuple[float, ...]
     certainty: tuple[float, ...]
     rows: tuple[int, int]
+    target: str
     scale: str
     margin: float
     samples: int

@@ -67,6 +67,7 @@ def parse_spec(source: TomlFile) -> StudySpec:
         plausibility=top.numbers("plausibility"),
         certainty=top.numbers("certainty"),
         rows=(int(rows[0]), int(rows[-1])),
+        target=top.choice("target", ("other", "predicted"), "other"),
         scale=top.choice("scale", ("nll", "relative"), "nll"),
         margin=top.number("margin", 0.01, at_least=0),
         samples=top.integer("samples", 1000, at_least=2),
@@ -142,6 +143,9 @@ def _algorithm(name: str, section: Section, spec: StudySpec) -> list[AlgorithmSp
         section.refuse(
             "beside", f"'beside' must be true or false, and without 'only'. Got {beside!r}."
         )
+    tune = section.integer("tune", 0, at_least=0)
+    if tune and planner != "NSGA2":
+        section.refuse("tune", f"'tune' must go with the planner NSGA2. Got {planner}.")
     path = PLANNERS.get(planner, planner)
     folder = "" if planner in PLANNERS else str(Path(section.source.name).resolve().parent)
     one = AlgorithmSpec(
@@ -150,6 +154,7 @@ def _algorithm(name: str, section: Section, spec: StudySpec) -> list[AlgorithmSp
         density=density,
         rows=rows,
         only=only,
+        tune=tune,
         beside=beside,
         folder=folder,
     )

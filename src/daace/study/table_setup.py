@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,13 @@ from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.density.mixture import GaussianMixture
+from daace.landscape.cost import Landscape
+from daace.landscape.goal import Goal
+from daace.landscape.problem import Problem
 from daace.planners.base import Planner
 from daace.planners.face import Face
 from daace.planners.graphs import Graph
+from daace.planners.nsga2 import NSGA2, tune_nsga2
 from daace.study.cache import Cache
 from daace.study.graph_planner import GraphPlanner
 from daace.study.rescaled_density import RescaledDensity
@@ -28,7 +33,13 @@ from daace.study.trials import TableKeys
 MOST_CERTAIN = 0.99
 
 #: What the random numbers of a table are for.
-RESAMPLE, INSTANCE, COMPARE = 1, 2, 3
+RESAMPLE, INSTANCE, COMPARE, TUNE = 1, 2, 3, 4
+
+#: Number of the first instance on which settings are chosen; those of a study begin with 0.
+TUNED = 1_000_000
+
+#: The settings that are chosen.
+GRID = ("eta_crossover", "eta_mutation", "selection")
 
 
 @dataclass(frozen=True)
@@ -140,14 +151,38 @@ class TableSetup:
         return lower - self.spec.margin, upper + self.spec.margin
 
     def instance(self, number: int) -> tuple[FloatArray, str, str]:
-        """Return a start, its class and the other class; more instances do not change the first.
+        """Return a start, its class and the target; more instances do not change the first.
 
         Args:
             number: of the instance.
         """
         X, y = self.truth.sample(1, rng=self._rng(INSTANCE, number))
-        target = next(label for label in self.truth.classes_ if label != y[0])
+        now = y[0]
+        if self.spec.target == "predicted":
+            now = self.truth.classes_[self.truth.predict_proba(X)[0].argmax()]
+        target = next(label for label in self.truth.classes_ if label != now)
         return X[0], str(y[0]), str(target)
+
+    def problem(
+        self, density: ConditionalDensity, number: int, penalty: float, m: float, c: float
+    ) -> tuple[Problem, str]:
+        """Return a problem over a density, and the class of its start.
+
+        Args:
+            density: that plans and checks the goal.
+            number: of the instance.
+            penalty: exponent of the local cost.
+            m: of the threshold of log p(x).
+            c: of the threshold of p(target | x).
+        """
+        start, label, target = self.instance(number)
+        goal = Goal(
+            target=target,
+            min_log_prob=self.summary.min_log_prob(m),
+            min_posterior=self.summary.min_posterior(c),
+        )
+        landscape = Landscape(density, penalty=penalty, scale=self.spec.scale)  # type: ignore[arg-type]
+        return Problem(start=start, landscape=landscape, goal=goal, box=self.box), label
 
     def density(self, name: str) -> ConditionalDensity:
         """Return a density in the model space of the truth.
@@ -189,6 +224,35 @@ class TableSetup:
             raise KeyboardInterrupt
         return density  # type: ignore[no-any-return]
 
+    def settings(self, algorithm: AlgorithmSpec) -> dict[str, Any]:
+        """Return the settings of a planner: those of the study, and those chosen for the table.
+
+        Args:
+            algorithm: of the study.
+        """
+        given = dict(algorithm.settings)
+        if not algorithm.tune:
+            return given
+        key = self.keys.tuning(algorithm)
+        chosen: dict[str, Any] | None = self.cache.notes(key)
+        if chosen is None:
+            chosen = self._tune(algorithm)
+            self.cache.keep_notes(key, chosen)
+        return given | chosen
+
+    def _tune(self, algorithm: AlgorithmSpec) -> dict[str, Any]:
+        """Choose eta and selection of NSGA-II on problems that are not in the study."""
+        density = self.density(algorithm.density)
+        grid = list(product(self.spec.plausibility, self.spec.certainty, self.spec.penalties))
+        picked = [grid[k * len(grid) // algorithm.tune] for k in range(algorithm.tune)]
+        problems = [
+            self.problem(density, TUNED + k, penalty, m, c)[0]
+            for k, (m, c, penalty) in enumerate(picked)
+        ]
+        base = NSGA2(**{**dict(algorithm.settings), "vertices": 1})
+        best = tune_nsga2(problems, rng=self._rng(TUNE), base=base)
+        return {name: getattr(best, name) for name in GRID}
+
     def planner(self, algorithm: AlgorithmSpec, target: str) -> tuple[Planner, float]:
         """Return the planner of an algorithm, and the seconds that its graph took to build.
 
@@ -200,7 +264,7 @@ class TableSetup:
         if known not in self._planners:
             maker: Any = algorithm.planner_class()
             rows = (self._rows(algorithm, target),) if takes_rows(maker) else ()
-            planner = maker(*rows, **dict(algorithm.settings))
+            planner = maker(*rows, **self.settings(algorithm))
             seconds = 0.0
             if isinstance(planner, Face):
                 graph = self._graph(algorithm, planner, known[1])

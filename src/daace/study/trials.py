@@ -97,7 +97,19 @@ class TableKeys:
             algorithm.rows,
             algorithm.settings,
             self.density(algorithm.density),
+            *([self.tuning(algorithm)] if algorithm.tune else []),
         )
+
+    def tuning(self, algorithm: AlgorithmSpec) -> str:
+        """Return the key of the settings that are chosen for an algorithm; any vertices share it.
+
+        Args:
+            algorithm: of the study, with `tune`.
+        """
+        others = [pair for pair in algorithm.settings if pair[0] != "vertices"]
+        spec = self.spec
+        grid = (spec.penalties, spec.plausibility, spec.certainty, spec.scale, spec.margin)
+        return digest("tuning", others, self.density(algorithm.density), algorithm.tune, grid)
 
     def graph(self, algorithm: AlgorithmSpec, target: str = "") -> str:
         """Return the key of the graph of an algorithm.
@@ -107,6 +119,11 @@ class TableKeys:
             target: class whose rows are the nodes; empty if all rows are.
         """
         return digest(self.algorithm(algorithm), target)
+
+    @property
+    def _target(self) -> tuple[str, ...]:
+        """What the choice of the target adds to a key: nothing by default, as it came later."""
+        return () if self.spec.target == "other" else (self.spec.target,)
 
     def comparison(self) -> str:
         """Return the key of the comparison of all densities with the truth."""
@@ -130,7 +147,7 @@ class TableKeys:
             ):
                 key = digest(
                     sample,
-                    (self.spec.scale, self.spec.margin),
+                    (self.spec.scale, self.spec.margin, *self._target),
                     (algorithm.name, planner),
                     (penalty, m, c, i),
                 )

@@ -12,9 +12,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from daace.exceptions import MissingDependency
-from daace.landscape.cost import Landscape
-from daace.landscape.goal import Goal
-from daace.landscape.problem import Problem
 from daace.study.cache import Cache
 from daace.study.client import TableFact
 from daace.study.evaluation import compare_densities, evaluate_plan
@@ -23,9 +20,9 @@ from daace.study.records import Record
 from daace.study.table_setup import TableSetup
 from daace.study.trials import TableKeys, Trial
 
-#: What a job can be: summarise the resampled rows, learn a density, build a graph, compare the
-#: densities, or run trials.
-Task = Literal["sample", "density", "graph", "comparison", "trials"]
+#: What a job can be: summarise the resampled rows, learn a density, build a graph, choose settings,
+#: compare the densities, or run trials.
+Task = Literal["sample", "density", "graph", "tuning", "comparison", "trials"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +33,8 @@ class Job:
         keys: of the table.
         folder: of the cache.
         task: what to do.
-        name: of the density to be learned, or of the algorithm whose graph is to be built.
+        name: of the density to be learned, or of the algorithm whose graph is to be built or whose
+            settings are to be chosen.
         trials: to be run.
         facts: to be computed with the comparison.
     """
@@ -84,6 +82,8 @@ def _make(setup: TableSetup, job: Job) -> None:
         setup.summary  # noqa: B018  # made and kept when it is first asked for
     elif job.task == "density":
         setup.density(job.name)
+    elif job.task == "tuning":
+        setup.settings(setup.spec.algorithm(job.name))
     else:
         algorithm = setup.spec.algorithm(job.name)
         targets = setup.truth.classes_ if algorithm.rows == "target" else [""]
@@ -129,24 +129,21 @@ def describe_error(error: BaseException) -> str:
 def _solve(setup: TableSetup, trial: Trial) -> Record:
     algorithm = setup.spec.algorithm(trial.algorithm)
     density = setup.density(algorithm.density)
-    start, label, target = setup.instance(trial.instance)
-    goal = Goal(
-        target=target,
-        min_log_prob=setup.summary.min_log_prob(trial.plausibility),
-        min_posterior=setup.summary.min_posterior(trial.certainty),
+    problem, label = setup.problem(
+        density, trial.instance, trial.penalty, trial.plausibility, trial.certainty
     )
-    landscape = Landscape(density, penalty=trial.penalty, scale=setup.spec.scale)  # type: ignore[arg-type]
-    problem = Problem(start=start, landscape=landscape, goal=goal, box=setup.box)
-    planner, graph_seconds = setup.planner(algorithm, target)
+    goal = problem.goal
+    planner, graph_seconds = setup.planner(algorithm, str(goal.target))
     began = time.perf_counter()
     plan = planner.solve(problem, rng=np.random.default_rng(trial.seed))
     seconds = time.perf_counter() - began
-    settings = ", ".join(f"{name}={value!r}" for name, value in algorithm.settings)
+    chosen = setup.settings(algorithm)
+    settings = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
     with threadpool_limits(1):
         measures = evaluate_plan(plan, problem, setup.truth)
     return {
         "label": label,
-        "target": target,
+        "target": str(goal.target),
         "min_log_prob": goal.min_log_prob,
         "min_posterior": goal.min_posterior,
         "planner": f"{algorithm.planner.rpartition(':')[2]}({settings})",

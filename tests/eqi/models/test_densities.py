@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,9 @@ from daace.eqi.models.densities import (
     restricted_network,
 )
 from daace.eqi.models.effects import index_arcs
+from daace.eqi.models.folder import fit_models
 from daace.eqi.models.performance import performance
+from daace.explain.loading import load
 
 
 def broken_rules(network: LinearGaussianNetwork, counties: Counties) -> list[tuple[str, str]]:
@@ -77,3 +80,12 @@ def test_epas_table_reaches_the_measured_likelihood(real_counties: Counties) -> 
     by_class = index_arcs(network).query("parent == 'Category'").set_index("child")["effect"]
     assert (by_class.drop("Sociodemographic index") > 0).all()
     assert by_class["Sociodemographic index"] < 0
+
+
+def test_the_printed_settings_can_be_trained(counties: Counties, tmp_path: Path) -> None:
+    text = fit_models(counties, tmp_path, flow=True, printed=True, epochs=1)
+    assert "RealNVP" in text
+    flow = load(tmp_path / "flow.daace").density
+    assert isinstance(flow, RealNVP)
+    printed = RealNVP.preset("EQI")
+    assert (flow.noise, flow.weight_decay) == (printed.noise, printed.weight_decay)

@@ -127,3 +127,23 @@ def test_records_of_other_vertices_are_not_mixed(
 def test_a_study_needs_the_flow(advisor: Advisor, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="needs the RealNVP"):
         run_study(replace(advisor, flow=None), tmp_path, fips=[6037])
+
+
+def test_the_papers_study_has_one_threshold_and_seeds(advisor: Advisor, tmp_path: Path) -> None:
+    done = run_study(advisor, tmp_path, fips=[FIPS[0]], seeds=2)
+    assert (done.asked, done.new) == (20, 20)
+    records = read_records(tmp_path / "records.jsonl")
+    plans = [r for r in records.values() if r["kind"] == "recourse"]
+    assert {r["mode"] for r in plans} == {"free"}
+    genetic = [r for r in plans if r["algorithm"] == "BayesACE by NSGA-II"]
+    assert sorted((r["seed"], r["penalty"]) for r in genetic) == [
+        (seed, penalty) for seed in (0, 1) for penalty in (3, 5, 10, 15)
+    ]
+    first, second = ([r.get("own_cost") for r in genetic if r["seed"] == seed] for seed in (0, 1))
+    assert first != second
+    alpha = records["models"]["min_log_prob"]
+    assert records["models"]["network_min_log_prob"] == alpha
+    assert all(r["log_prob_own"] >= alpha for r in plans if r["found"])
+    assert run_study(advisor, tmp_path, fips=[FIPS[0]], seeds=2).new == 0
+    with pytest.raises(InvalidInput, match=r"belong to other models .* 'network_min_log_prob'"):
+        run_study(advisor, tmp_path, fips=[FIPS[0]])

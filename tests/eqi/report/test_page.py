@@ -12,6 +12,7 @@ import pytest
 from matplotlib.colors import same_color
 
 from daace.eqi.data.counties import DOMAINS, Counties
+from daace.eqi.data.files import read_counties
 from daace.eqi.models.folder import read_models, read_performance
 from daace.eqi.policy.advisor import Advisor, read_advisor
 from daace.eqi.policy.study import run_atlas, run_study, sample_counties
@@ -61,7 +62,7 @@ def test_the_page_holds_everything(
     assert "The network is not a causal model." in text
     for number in range(1, 11):
         assert f"<h3>{number}. " in text
-    assert text.count("data:image/svg+xml;base64,") == 8
+    assert text.count("data:image/svg+xml;base64,") == 14
     assert "pass --map with county outlines" in text
     assert "http" not in text.replace("http-equiv", "")  # nothing is loaded from elsewhere
     assert "Are the plans real?" in text
@@ -77,6 +78,11 @@ def test_the_page_holds_everything(
         for source in (run, tmp_path / "records.gz")
     )
     assert whole == compact
+    # And without models, the same page: the network is learned again, the rest is on record.
+    again = write_report(counties, tmp_path / "records.gz", None, tmp_path / "again")
+    assert "10-fold cross-validation" in text
+    tail = "<h2>Are the plans real?"
+    assert again.read_text(encoding="utf-8").partition(tail)[2] == text.partition(tail)[2]
 
 
 def test_maps_colour_the_counties(results: CountyResults, map_file: Path) -> None:
@@ -209,3 +215,22 @@ def test_green_is_positive() -> None:
     air, land = sorted(colours)[::-1]  # Air stands right of Land
     assert same_color(colours[air][:3], "#1A7F4B")
     assert same_color(colours[land][:3], "#C0392B")
+
+
+def test_the_published_page_follows_from_its_record(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text byte for byte, without any model; `make results` draws the figures too."""
+    if not (data_folder / "eqi").is_dir():
+        pytest.skip("needs the folder eqi in DAACE_DATA")
+    for name in ("draw_figures", "draw_maps"):
+        monkeypatch.setattr(f"daace.eqi.report.page.{name}", lambda *args: {})
+    published = Path(__file__).parents[3] / "docs" / "results" / "eqi"
+    counties = read_counties(data_folder / "eqi")
+    page = write_report(counties, published / "records.gz", None, tmp_path)
+
+    def text(file: Path) -> tuple[str, str]:
+        whole = file.read_text(encoding="utf-8").partition("</style>")[2]
+        return whole.partition("<h2>Maps")[0], whole.partition("<h2>Are the plans real?")[2]
+
+    assert text(page) == text(published / "report.html")

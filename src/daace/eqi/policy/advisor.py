@@ -20,12 +20,13 @@ from daace.eqi.models.consistency import SlicedDensity, consistent_slice
 from daace.eqi.models.folder import read_models
 from daace.eqi.models.planners import CountyRows, StraightOptimizer
 from daace.eqi.policy.recourse import Recourse
-from daace.eqi.policy.request import Algorithm, Ask
+from daace.eqi.policy.request import OVER_NETWORK, Algorithm, Ask
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.landscape.constraints import Constraints
 from daace.planners.base import Planner
 from daace.planners.face import Face
+from daace.planners.nsga2 import NSGA2
 from daace.planners.wachter import Wachter
 
 #: The paper's thresholds: log p at least the mean minus a quarter of a standard deviation over the
@@ -37,6 +38,9 @@ PLANNER = StraightOptimizer()
 
 #: Over the flow each evaluation of the terrain takes milliseconds: DAACE plans with fewer.
 DAACE_PLANNER = StraightOptimizer(vertices=(0, 1), starts=2, time_limit=120.0)
+
+#: How the paper searches: NSGA-II with each number of vertices, the cheapest path.
+GENETIC = NSGA2(vertices=(0, 1, 2, 3), vertex_tolerance=0.0)
 
 #: Nodes of FACE's graph, the paper's number; all are joined.
 FACE_NODES = 1000
@@ -52,6 +56,8 @@ class Advisor:
         flow: the RealNVP, which DAACE, FACE and Wachter need; both are fitted on the same rows.
         min_posterior: smallest probability of the target at the end.
         planner: of BayesACE.
+        genetic: of BayesACE by NSGA-II.
+        one_threshold: whether the flow's threshold of log p serves all algorithms, as in the paper.
 
     Raises:
         InvalidInput: the densities differ in their features or their model space.
@@ -62,6 +68,8 @@ class Advisor:
     flow: ConditionalDensity | None = None
     min_posterior: float = MIN_POSTERIOR
     planner: StraightOptimizer = PLANNER
+    genetic: NSGA2 = GENETIC
+    one_threshold: bool = False
 
     def __post_init__(self) -> None:
         features = self.counties.table.features
@@ -96,7 +104,7 @@ class Advisor:
         Raises:
             InvalidInput: it needs the flow, and there is none.
         """
-        if algorithm == "BayesACE":
+        if algorithm in OVER_NETWORK:
             return self.network
         if self.flow is None:
             raise InvalidInput(
@@ -110,8 +118,11 @@ class Advisor:
 
         It is the mean minus a quarter of the standard deviation of log p over the held-out
         counties. The paper takes the flow's for all algorithms; but no county is as plausible to
-        the network as our flow, a much better density, asks. So each density has its own.
+        the network as our flow, a much better density, asks. So each density has its own, unless
+        there shall be one.
         """
+        if self.one_threshold:
+            algorithm = "DAACE"
         if algorithm not in self._thresholds:
             held_out = self.rows[self.counties.split[1]]
             self._thresholds[algorithm] = plausible_from(self.density(algorithm).log_prob(held_out))
@@ -199,6 +210,7 @@ class Advisor:
             starts,
             target=[self.target(code, ask.improve) for code in fips],
             min_log_prob=self.threshold(ask.algorithm),
+            seed=ask.seed,
         )
         seconds = (time.perf_counter() - began) / max(1, len(fips))
         found = []
@@ -212,6 +224,8 @@ class Advisor:
     def _planner(self, algorithm: Algorithm) -> Planner:
         if algorithm == "BayesACE":
             return self.planner
+        if algorithm == "BayesACE by NSGA-II":
+            return self.genetic
         if algorithm == "DAACE":
             return DAACE_PLANNER
         return CountyRows(self._face if algorithm == "FACE" else self._wachter)

@@ -17,6 +17,9 @@ from daace.landscape.path import segment_lengths
 #: Digits that a change in standard deviations is recorded with.
 DIGITS = 4
 
+#: The only search with a seed of its own.
+GENETIC: Algorithm = "BayesACE by NSGA-II"
+
 #: Under its density all algorithms are compared.
 JUDGE: Algorithm = "DAACE"
 
@@ -29,7 +32,8 @@ def record_key(fips: int, ask: Ask) -> str:
         '6037/BayesACE/equity/5/2'
     """
     fixed = f"/{','.join(ask.fixed)}" if ask.fixed else ""
-    return f"{fips}/{ask.algorithm}/{ask.mode}/{ask.penalty:g}/{ask.improve}{fixed}"
+    seed = f"/seed {ask.seed}" if ask.seed else ""
+    return f"{fips}/{ask.algorithm}/{ask.mode}/{ask.penalty:g}/{ask.improve}{fixed}{seed}"
 
 
 def to_record(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
@@ -56,6 +60,7 @@ def to_record(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
         "penalty": float(ask.penalty),
         "improve": ask.improve,
         "fixed": list(ask.fixed),
+        **({"seed": ask.seed} if ask.algorithm == GENETIC else {}),
         "category": int(advisor.counties.category[recourse.fips]),
         "target": recourse.target,
         "status": str(answer.status),

@@ -8,8 +8,11 @@ from typing import Literal, TypeAlias
 from daace._checks import check_choice, check_integer, check_number
 from daace.exceptions import InvalidInput
 
-Algorithm: TypeAlias = Literal["BayesACE", "DAACE", "FACE", "Wachter"]
-ALGORITHMS = ("BayesACE", "DAACE", "FACE", "Wachter")
+Algorithm: TypeAlias = Literal["BayesACE", "BayesACE by NSGA-II", "DAACE", "FACE", "Wachter"]
+ALGORITHMS = ("BayesACE", "BayesACE by NSGA-II", "DAACE", "FACE", "Wachter")
+
+#: Those that plan over the network.
+OVER_NETWORK = ("BayesACE", "BayesACE by NSGA-II")
 
 #: Those whose waypoints are counties that exist.
 OVER_ROWS = ("FACE", "Wachter")
@@ -26,13 +29,15 @@ class Ask:
     """How to plan.
 
     Args:
-        algorithm: 'BayesACE' plans over the network, 'DAACE' over the flow; 'FACE' and 'Wachter'
-            end in counties that exist, judged by the flow.
+        algorithm: 'BayesACE' plans over the network, by gradients or, as the paper does, 'by
+            NSGA-II'; 'DAACE' plans over the flow; 'FACE' and 'Wachter' end in counties that exist,
+            judged by the flow.
         penalty: how much the path avoids implausible terrain.
         improve: by how many categories.
         consistent: plan over the variables alone; the indices follow by their formulas.
         equity: no domain index may get worse, at any point of the path.
         fixed: variables that keep their value.
+        seed: of the search; without randomness, as by gradients, it has no effect.
 
     Example:
         >>> Ask(consistent=True).mode
@@ -45,11 +50,13 @@ class Ask:
     consistent: bool = False
     equity: bool = False
     fixed: tuple[str, ...] = ()
+    seed: int = 0
 
     def __post_init__(self) -> None:
         check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_number("penalty", self.penalty, at_least=0)
         check_integer("improve", self.improve, at_least=1)
+        check_integer("seed", self.seed, at_least=0)
         if self.consistent and self.algorithm in OVER_ROWS:
             raise InvalidInput(
                 argument="consistent",

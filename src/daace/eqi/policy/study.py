@@ -17,7 +17,7 @@ from daace._workers import Workers
 from daace.eqi.data.counties import Counties
 from daace.eqi.models.planners import StraightOptimizer
 from daace.eqi.policy.advisor import Advisor
-from daace.eqi.policy.record import record_key, to_atlas_record, to_record
+from daace.eqi.policy.record import GENETIC, record_key, to_atlas_record, to_record
 from daace.eqi.policy.recourse import Recourse
 from daace.eqi.policy.request import OVER_ROWS, Algorithm, Ask
 from daace.exceptions import InvalidInput
@@ -102,12 +102,30 @@ def study_asks(algorithms: Sequence[Algorithm]) -> list[Ask]:
     return asks
 
 
+def paper_asks(seeds: int) -> list[Ask]:
+    """Return what the paper asks of every county: three algorithms, BayesACE by NSGA-II too.
+
+    Args:
+        seeds: how often NSGA-II searches, each time with another seed.
+    """
+    algorithms = ("FACE", "Wachter", "BayesACE")
+    order = sorted(PENALTIES, key=lambda p: (p != PENALTY, p))
+    plain = [Ask(algorithm=a, penalty=p, improve=IMPROVE) for p in order for a in algorithms]  # type: ignore[arg-type]
+    genetic = [
+        Ask(algorithm=GENETIC, penalty=p, improve=IMPROVE, seed=seed)
+        for seed in range(seeds)
+        for p in order
+    ]
+    return plain + genetic
+
+
 def run_study(
     advisor: Advisor,
     folder: str | os.PathLike[str],
     *,
     fips: list[int],
     algorithms: Sequence[Algorithm] = COMPARED,
+    seeds: int = 0,
     few: int = 0,
     n_jobs: int = 1,
     progress: bool = False,
@@ -122,6 +140,8 @@ def run_study(
         folder: of the records; made when it is not there.
         fips: the counties.
         algorithms: which to compare.
+        seeds: if any, the study is the paper's: one threshold of log p for all algorithms, no
+            rules, and BayesACE also by NSGA-II, this many times.
         few: for how many of the counties, the first ones, DAACE plans too, at one penalty: over
             the flow a plan takes ten seconds.
         n_jobs: processes; the plans are the same for any number.
@@ -135,8 +155,8 @@ def run_study(
             "A study needs the RealNVP, under which costs are measured: train it with "
             "'daace eqi fit --flow' and pass its folder with --models."
         )
-    advisor = replace(advisor, planner=STUDY_PLANNER)
-    asks = [(ask, fips) for ask in study_asks(algorithms)]
+    advisor = replace(advisor, planner=STUDY_PLANNER, one_threshold=seeds > 0)
+    asks = [(ask, fips) for ask in (paper_asks(seeds) if seeds else study_asks(algorithms))]
     if few:
         asks.append((Ask(algorithm="DAACE", penalty=PENALTY, improve=IMPROVE), fips[:few]))
     with _open_records(folder, RECORDS) as file:
@@ -238,7 +258,7 @@ def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
     """Write what the records depend on, or refuse to mix them with those of other models."""
     assert advisor.flow is not None
     probe = advisor.rows[:5]
-    mine = {
+    mine: dict[str, Any] = {
         "key": "models",
         "kind": "models",
         "network": advisor.network.log_prob(probe).tolist(),
@@ -248,6 +268,8 @@ def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
         "min_posterior": advisor.min_posterior,
         "vertices": list(advisor.planner.vertices),
     }
+    if advisor.one_threshold:  # the paper's study
+        mine["genetic"] = [advisor.genetic.population, advisor.genetic.generations]
     there = file.records.get("models")
     if there is None:
         file.append([mine])

@@ -30,6 +30,13 @@ from daace.explain.trust.network import signed_arcs
 if TYPE_CHECKING:
     from daace.explain.pictures.canvas import Plot
 
+#: Mean log p(x, y) that the paper prints, by the name of the density.
+PUBLISHED = {
+    "network, at most 3 parents": -137.89,
+    "network, parents unlimited": -123.35,
+    "RealNVP": -98.93,
+}
+
 RELATIVE_COST = "cost over BayesACE's"
 
 
@@ -73,6 +80,7 @@ def draw_figures(
 
     figures = {
         **_draw_networks(results.counties, network),
+        **_draw_densities(results),
         **_draw_groups(results),
         **_draw_most_changed(results, network),
     }
@@ -82,8 +90,9 @@ def draw_figures(
         figures["three-counties"] = (
             f"What each algorithm does to the indices of the paper's three counties, penalty "
             f"{PENALTY:g}; as planned.",
-            counties_by_algorithm(three),
+            counties_by_algorithm(three, title="Recourse of three counties"),
         )
+    figures |= _draw_counties(results)
     panels = _measures(results)
     if panels:
         figures["measures"] = (
@@ -98,7 +107,7 @@ def draw_figures(
 def _draw_networks(
     counties: Counties, network: LinearGaussianNetwork
 ) -> dict[str, tuple[str, Plot]]:
-    from daace.eqi.report.figures.networks import domain_networks, index_network
+    from daace.eqi.report.figures.networks import domain_networks, index_network, whole_network
 
     return {
         "index-network": (
@@ -107,12 +116,70 @@ def _draw_networks(
             "of the parent, and per category for arcs of the class.",
             index_network(index_arcs(network)),
         ),
+        "whole-network": (
+            f"The whole restricted network: {len(network.features_)} features and the class, "
+            f"{len(network.arcs_)} arcs. Squares are the indices, in the sense high = good; an arc "
+            "that a restriction forbids would run between two colours, or from a variable to an "
+            "index.",
+            whole_network(*_whole(network, counties)),
+        ),
         "domain-networks": (
             "In each domain the eight variables most correlated with its index, and the arcs among "
             "them.",
             domain_networks(_domain_parts(network, counties, _most_correlated(network, counties))),
         ),
     }
+
+
+def _whole(
+    network: LinearGaussianNetwork, counties: Counties
+) -> tuple[pd.DataFrame, dict[str, list[str]], dict[str, str]]:
+    """Return all arcs, those of the class included, the nodes of each domain, and colours."""
+    from daace.eqi.report.figures.maps import DOMAIN_COLOURS
+
+    of_class = index_arcs(network)
+    of_class = of_class[of_class["parent"] == "Category"][["parent", "child", "effect"]]
+    others = _signed(network)
+    arcs = pd.concat([of_class, others[others["parent"].isin(network.features_)]])
+    nodes = {
+        domain: [index_name(domain), *(v for v in counties.kept if counties.domain(v) == domain)]
+        for domain in DOMAINS
+    }
+    return arcs, nodes, DOMAIN_COLOURS
+
+
+def _draw_densities(results: CountyResults) -> dict[str, tuple[str, Plot]]:
+    from daace.eqi.report.figures.charts import densities_compared
+
+    if not results.performance:
+        return {}
+    return {
+        "densities": (
+            "How well each density describes the counties, and what the paper prints; held-out "
+            "counties and cross-validation are what counts.",
+            densities_compared(results.performance, PUBLISHED),
+        )
+    }
+
+
+def _draw_counties(results: CountyResults) -> dict[str, tuple[str, Plot]]:
+    """Draw a panel per penalty for each of the paper's three counties."""
+    from daace.eqi.report.figures.charts import counties_by_algorithm
+
+    figures = {}
+    for fips in THREE:
+        panels = {
+            f"penalty {p:g}": frame
+            for p in results.penalties()
+            if len(frame := county_changes(results, fips, p))
+        }
+        if len(panels) > 1:
+            name = results.counties.label(fips)
+            figures[f"county-{fips}"] = (
+                f"{name}: what each algorithm does to the indices, penalty by penalty; as planned.",
+                counties_by_algorithm(panels, title=name),
+            )
+    return figures
 
 
 def _draw_groups(results: CountyResults) -> dict[str, tuple[str, Plot]]:
@@ -138,16 +205,23 @@ def _draw_groups(results: CountyResults) -> dict[str, tuple[str, Plot]]:
 def _draw_most_changed(
     results: CountyResults, network: LinearGaussianNetwork
 ) -> dict[str, tuple[str, Plot]]:
-    from daace.eqi.report.figures.charts import most_changed
+    from daace.eqi.report.figures.charts import changes_of_variables, most_changed
     from daace.eqi.report.figures.networks import domain_networks
 
     counties, tops = results.counties, top_variables(results)
     labels = {str(v): str(x) for v, x in counties.variables["label"].items()}
-    chosen = {domain: list(top.index) for domain, top in tops.items()}
+    chosen, changes = {d: list(top.index) for d, top in tops.items()}, results.changes()
     return {
         "most-changed": (
             f"The five most changed variables of each domain; BayesACE, penalty {PENALTY:g}.",
             most_changed(tops, labels),
+        ),
+        "most-changed-boxes": (
+            f"How the same variables change, with the sign; BayesACE, penalty {PENALTY:g}, "
+            f"{len(changes)} counties.",
+            changes_of_variables(
+                {domain: changes[list(top.index)] for domain, top in tops.items()}, labels
+            ),
         ),
         "most-changed-networks": (
             "The same variables in the network.",
@@ -165,15 +239,20 @@ def _domain_parts(
     network: LinearGaussianNetwork, counties: Counties, chosen: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[list[str], pd.DataFrame, dict[str, str]]]:
     """Return nodes, arcs and labels of one network per domain, in the sense "high = good"."""
-    arcs = signed_arcs(network).rename(columns={"coefficient": "effect"})
-    flips = arcs["parent"].isin(INDICES) ^ arcs["child"].isin(INDICES)
-    arcs = arcs.assign(effect=np.where(flips, -arcs["effect"], arcs["effect"]))
+    arcs = _signed(network)
     labels = {str(v): _short(x) for v, x in counties.variables["label"].items()}
     parts = {}
     for domain, names in chosen.items():
         index = index_name(domain)
         parts[domain] = ([index, *names], arcs, {**labels, index: index})
     return parts
+
+
+def _signed(network: LinearGaussianNetwork) -> pd.DataFrame:
+    """Return the arcs between features with their effects, in the sense "high = good"."""
+    arcs = signed_arcs(network).rename(columns={"coefficient": "effect"})
+    flips = arcs["parent"].isin(INDICES) ^ arcs["child"].isin(INDICES)
+    return arcs.assign(effect=np.where(flips, -arcs["effect"], arcs["effect"]))
 
 
 def _short(label: str) -> str:

@@ -46,7 +46,7 @@ NOT_CAUSAL = (
 def write_report(
     counties: Counties,
     records: str | os.PathLike[str],
-    models: str | os.PathLike[str],
+    models: str | os.PathLike[str] | None,
     folder: str | os.PathLike[str],
     *,
     outlines: str | os.PathLike[str] | None = None,
@@ -56,7 +56,8 @@ def write_report(
     Args:
         counties: the data.
         records: folder of a run, or its compact record.
-        models: folder of the models.
+        models: folder of the models; None to learn the network again and to show the performance
+            that the compact record has.
         folder: where to; made when it is not there.
         outlines: the map; `$DAACE_DATA/map` when left out, and no maps where there is none.
 
@@ -68,6 +69,8 @@ def write_report(
         OSError: the folder cannot be written.
     """
     results = read_results(counties, records)
+    if models is not None:
+        results = results.with_performance(read_performance(models))
     network, _ = read_models(counties, models)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
@@ -84,7 +87,7 @@ def write_report(
         tables.consistency(results),
         tables.equity(results),
         tables.costs(results),
-        tables.densities(read_performance(models)),
+        tables.densities(results.performance),
         _how(results),
     ]
     title = "Environmental quality of US counties"

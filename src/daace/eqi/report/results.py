@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,10 @@ from daace.study.records import read_compact, read_records, write_compact
 
 #: Entries of a record that are no column of `plans`, where indices are their changes.
 LISTS = ("before", "planned", "recomputed", "path", "notes", "fixed")
+
+
+#: Key and kind of the record of how good the densities are.
+PERFORMANCE = "performance"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +125,20 @@ class CountyResults:
         index = pd.Index(list(plans), dtype=np.int64)
         frame = pd.DataFrame(np.reshape(better, (len(plans), len(DOMAINS))), index=index)
         return pd.Series(category, index=index), frame.set_axis(list(DOMAINS), axis=1)
+
+    @property
+    def performance(self) -> list[Mapping[str, Any]]:
+        """How good the densities are, as `fit_models` measured it; empty if not on record."""
+        kept = [record for record in self.records if record["kind"] == PERFORMANCE]
+        return list(kept[0]["rows"]) if kept else []
+
+    def with_performance(self, rows: Sequence[Mapping[str, Any]]) -> CountyResults:
+        """Return the same results with what is known of the densities, for the compact record."""
+        if not rows:
+            return self
+        others = tuple(record for record in self.records if record["kind"] != PERFORMANCE)
+        known = {"key": PERFORMANCE, "kind": PERFORMANCE, "rows": list(rows)}
+        return replace(self, records=(*others, known))
 
     @property
     def vertices(self) -> tuple[int, ...]:

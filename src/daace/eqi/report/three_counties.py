@@ -20,11 +20,11 @@ PESTICIDES = {"W_METHOXYCHLOR": "methoxychlor", "W_DINOSEB": "dinoseb"}
 DAMAGE = 0.05
 
 
-def county_changes(results: CountyResults, fips: int) -> pd.DataFrame:
+def county_changes(results: CountyResults, fips: int, penalty: float = PENALTY) -> pd.DataFrame:
     """Return what each algorithm does to the indices of a county: a row per algorithm."""
     rows = {}
-    for algorithm in results.algorithms(PENALTY):
-        found = results.select(algorithm)
+    for algorithm in results.algorithms(penalty):
+        found = results.select(algorithm, penalty=penalty)
         if fips in found.index:
             rows[algorithm] = found.loc[fips, list(DOMAINS)]
     return pd.DataFrame(rows).T.reindex(columns=list(DOMAINS))

@@ -78,11 +78,12 @@ def _already_there(claims: Sequence[Claim], results: StudyResults) -> str:
         return ""
     compared = frame[frame["algorithm"].isin(results.compared)]
     every = len(compared[PROBLEM].drop_duplicates())
+    predicted = results.plan.get("target") == "predicted"
+    how = "predicted for the start by the truth" if predicted else "drawn with the start"
     text = (
         f"On {len(there)} of {every} problems the start is already there: it meets the goal under "
         "the density of at least one algorithm, whose path then has no length and costs nothing. "
-        "The target is the class that was not drawn with the start; the paper's is determined "
-        "automatically."
+        f"The target is the class that was not {how}; the paper's is determined automatically."
     )
     if len(there) < every:
         others = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from textwrap import shorten
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -69,11 +70,68 @@ def most_changed(tops: Mapping[str, pd.Series], labels: Mapping[str, str]) -> Pl
     return figure
 
 
-def counties_by_algorithm(changes: Mapping[str, pd.DataFrame]) -> Plot:
-    """Draw, county by county, what each algorithm does to the five indices.
+def changes_of_variables(changes: Mapping[str, pd.DataFrame], labels: Mapping[str, str]) -> Plot:
+    """Draw a box per variable: how it changes over the counties, with its sign.
 
     Args:
-        changes: by county: a row per algorithm, a column per domain; high = good.
+        changes: by domain: a row per county, a column per variable, in sd.
+        labels: of the variables.
+    """
+    rows = [(domain, str(name)) for domain, frame in changes.items() for name in frame.columns]
+    data = [changes[domain][name].to_numpy() for domain, name in rows]
+    figure = Plot(figsize=(8.8, 0.9 + 0.3 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    drawn = axes.boxplot(
+        data, orientation="horizontal", whis=(5, 95), showfliers=False, widths=0.65,
+        patch_artist=True, medianprops={"color": INK, "linewidth": 1.5},
+    )  # fmt: skip
+    for box, (domain, _) in zip(drawn["boxes"], rows, strict=True):
+        box.set(facecolor=DOMAIN_COLOURS[domain], alpha=0.85)
+    names = [shorten(labels[name], 62, placeholder=" ...") for _, name in rows]
+    axes.set_yticks(range(1, len(rows) + 1), names, fontsize=8.5)
+    axes.invert_yaxis()
+    axes.axvline(0, color=INK, lw=0.9)
+    _finish(axes, xlabel="change, in sd of the variable; box: quartiles, whiskers: 5% and 95%")
+    _legend(figure, {domain: DOMAIN_COLOURS[domain] for domain in changes})
+    return figure
+
+
+def densities_compared(rows: Sequence[Mapping[str, Any]], published: Mapping[str, float]) -> Plot:
+    """Draw the mean log p(x, y) of each density on each set of rows, and the paper's number.
+
+    Args:
+        rows: what was measured: model, rows, log_joint.
+        published: the paper's number, by model.
+    """
+    models = list(dict.fromkeys(str(row["model"]) for row in rows))
+    kinds = list(dict.fromkeys(str(row["rows"]) for row in rows))
+    figure = Plot(figsize=(8.4, 1.6 + 0.55 * len(models)), layout="constrained")
+    axes = figure.add_subplot()
+    styles = dict(zip(kinds, ("o#56B4E9", "s#0072B2", "^#009E73"), strict=False))
+    for kind, style in styles.items():
+        mine = [row for row in rows if row["rows"] == kind]
+        axes.plot(
+            [row["log_joint"] for row in mine], [models.index(str(row["model"])) for row in mine],
+            style[0], color=style[1:], ms=9, label=kind,
+        )  # fmt: skip
+    known = [name for name in models if name in published]
+    axes.plot(
+        [published[name] for name in known], [models.index(name) for name in known], "x",
+        color="#D55E00", ms=10, mew=2.2, label="the paper",
+    )  # fmt: skip
+    axes.set_yticks(range(len(models)), models)
+    axes.set_ylim(len(models) - 0.5, -0.5)
+    _finish(axes, xlabel="mean log p(x, y), in nats; right is better")
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    return figure
+
+
+def counties_by_algorithm(changes: Mapping[str, pd.DataFrame], *, title: str) -> Plot:
+    """Draw, panel by panel, what each algorithm does to the five indices.
+
+    Args:
+        changes: by the title of the panel: a row per algorithm, a column per domain; high = good.
+        title: of the figure.
     """
     figure = Plot(figsize=(12.5, 4.3), layout="constrained")
     grid = figure.subplots(1, len(changes), sharey=True, squeeze=False)[0]
@@ -81,18 +139,16 @@ def counties_by_algorithm(changes: Mapping[str, pd.DataFrame]) -> Plot:
         width = 0.8 / max(1, len(frame))
         for j, algorithm in enumerate(frame.index):
             at = np.arange(frame.shape[1]) + (j - (len(frame) - 1) / 2) * width
-            axes.bar(
-                at, frame.loc[algorithm], width, color=ALGORITHM_COLOURS[algorithm],
-                label=algorithm if axes is grid[0] else None,
-            )  # fmt: skip
+            axes.bar(at, frame.loc[algorithm], width, color=ALGORITHM_COLOURS[algorithm])
         short = [d if len(d) < 8 else "Socio-\ndemogr." for d in frame.columns]
         axes.set_xticks(range(frame.shape[1]), short, fontsize=9)
         axes.axhline(0, color=INK, lw=0.9)
         axes.set_title(county, fontsize=11, color=INK)
         _finish(axes, xlabel="", ylabel=" ")
     grid[0].set_ylabel("change of the index, in sd\n(up is better)")
-    figure.suptitle("Recourse of three counties", fontsize=11, color=INK)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    figure.suptitle(title, fontsize=11, color=INK)
+    shown = {str(a) for frame in changes.values() for a in frame.index}
+    _legend(figure, {name: c for name, c in ALGORITHM_COLOURS.items() if name in shown})
     return figure
 
 

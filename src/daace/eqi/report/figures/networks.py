@@ -32,6 +32,59 @@ def index_network(arcs: pd.DataFrame) -> Plot:
     return figure
 
 
+def whole_network(
+    arcs: pd.DataFrame, domains: Mapping[str, Sequence[str]], colours: Mapping[str, str]
+) -> Plot:
+    """Draw every node of the network on one circle, domain by domain, the class in the middle.
+
+    Args:
+        arcs: parent, child and effect; an arc from the class has a parent that is no node.
+        domains: nodes of each domain, its index first.
+        colours: of the domains.
+    """
+    figure = Plot(figsize=(10.5, 9.0), layout="constrained")
+    axes = figure.add_subplot()
+    places: dict[str, FloatArray] = {}
+    gap = 3  # nodes left out between two domains
+    count = sum(len(names) + gap for names in domains.values())
+    slot = 0
+    for domain, names in domains.items():
+        first = slot
+        for name in names:
+            angle = np.pi / 2 - 2 * np.pi * slot / count
+            places[name] = np.array([np.cos(angle), np.sin(angle)])
+            slot += 1
+        middle = np.pi / 2 - 2 * np.pi * (first + (len(names) - 1) / 2) / count
+        side = "left" if np.cos(middle) > 0 else "right"
+        axes.text(
+            1.09 * np.cos(middle), 1.09 * np.sin(middle), domain, fontsize=13, color=INK,
+            ha=side, va="center",
+        )  # fmt: skip
+        slot += gap
+    width = 2.2 / max(float(arcs["effect"].abs().max()), 1e-9)
+    for parent, child, effect in arcs[["parent", "child", "effect"]].itertuples(index=False):
+        begin = places.get(parent, np.zeros(2))
+        axes.annotate(
+            "", xy=tuple(places[child]), xytext=tuple(begin),
+            arrowprops={
+                "arrowstyle": "-|>,head_length=0.3,head_width=0.12", "alpha": 0.7,
+                "color": GREEN if effect > 0 else RED, "linewidth": 0.4 + width * abs(effect),
+                "linestyle": "-" if effect > 0 else (0, (4, 1.5)), "shrinkA": 4, "shrinkB": 4,
+                "connectionstyle": "arc3,rad=0.25",
+            },
+        )  # fmt: skip
+    for domain, names in domains.items():
+        points = np.array([places[name] for name in names])
+        axes.plot(*points[1:].T, "o", ms=6, color=colours[domain], mec="white", mew=0.5)
+        axes.plot(*points[:1].T, "s", ms=12, color=colours[domain], mec=INK)
+    axes.plot([0], [0], "D", ms=14, color="#E8EEF7", mec=INK)
+    axes.text(0, -0.06, "category", ha="center", va="top", fontsize=11, color=INK)
+    axes.set(xlim=(-1.42, 1.42), ylim=(-1.06, 1.06), aspect="equal")
+    axes.axis("off")
+    _legend(figure)
+    return figure
+
+
 def domain_networks(
     parts: Mapping[str, tuple[list[str], pd.DataFrame, dict[str, str]]],
 ) -> Plot:
