@@ -173,7 +173,8 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
     if groups.isna().any():
         raise InvalidInput(
             f"'by' must name a group for every row. {int(groups.isna().sum())} have none: "
-            "drop these rows or call their group something."
+            "drop these rows or call their group something.",
+            argument="by",
         )
     if groups.nunique() > MOST_GROUPS:
         raise InvalidInput(
