@@ -112,7 +112,8 @@ class Workers:
         except (OSError, ValueError) as error:
             raise InvalidInput(
                 f"'dask_address' must be that of a scheduler, like tcp://host:8786. "
-                f"'{self.dask_address}' does not answer ({error})."
+                f"'{self.dask_address}' does not answer ({error}).",
+                argument="dask_address",
             ) from None
         with client:
             yield
@@ -141,7 +142,8 @@ class Workers:
         except (ConnectionError, ValueError) as error:
             raise InvalidInput(
                 f"'ray_address' must be that of a cluster, like ray://host:10001. "
-                f"'{self.ray_address}' does not answer ({error})."
+                f"'{self.ray_address}' does not answer ({error}).",
+                argument="ray_address",
             ) from None
         try:
             yield

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from daace import Constraints, GaussianMixture, KernelDensity, PathOptimizer
+from daace import Constraints, Explanation, GaussianMixture, KernelDensity, PathOptimizer
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.planners.base import Planner
@@ -231,3 +232,19 @@ def test_a_density_that_is_nearly_flat_somewhere_has_costs_too():
     e = Explainer(density).explain([0.0, 0.0], target=1)
     assert e.found
     assert np.isfinite(e.cost)
+
+
+@pytest.mark.parametrize(
+    ("ask", "argument"),
+    [
+        (lambda e: e.explain([np.nan, 0.0], target="well"), "row"),
+        (lambda e: e.explain_batch([[np.nan, 0.0]], target="well", strict=True), "row"),
+        (lambda e: e.explain_batch([[np.nan, 0.0]] * 2, target="well", strict=True), "frame"),
+        (lambda e: Explanation.from_json("{"), "text"),
+        (lambda e: Explainer(e.density, classifier=LogisticRegression()), "classifier"),
+    ],
+)
+def test_errors_name_their_argument(mixture, ask, argument):
+    with pytest.raises(InvalidInput) as error:
+        ask(Explainer(mixture))
+    assert error.value.argument == argument

@@ -78,12 +78,14 @@ def fit(
         if set(learner.features_) != set(rows.features):
             others = sorted(set(learner.features_) ^ set(rows.features))
             raise InvalidInput(
-                f"'density' must have the features of the table. They differ in {quote(others)}."
+                f"'density' must have the features of the table. They differ in {quote(others)}.",
+                argument="density",
             )
         return explainer_of(learner, rows, judge)
     if not hasattr(learner, "fit"):
         raise InvalidInput(
-            f"'density' must have a method 'fit'. {type(learner).__name__} has none."
+            f"'density' must have a method 'fit'. {type(learner).__name__} has none.",
+            argument="density",
         )
     shows = progress and "progress" in signature(learner.fit).parameters
     fitted = learner.fit(rows, progress=True) if shows else learner.fit(rows)

@@ -41,7 +41,9 @@ def read_upload(service: Service, record: Mapping[str, Any]) -> tuple[RowQuestio
             raise InvalidInput(str(error).replace(str(path), name), argument="text") from None
         except Exception as error:  # whatever a parser says of what is no table
             told = str(error).replace(str(path), name)[:200]
-            raise InvalidInput(f"'text' must be a table. It is not: {told}") from None
+            raise InvalidInput(
+                f"'text' must be a table. It is not: {told}", argument="text"
+            ) from None
     model_columns(Path(name), frame.columns, service.explainer.density)
     if not 0 < len(frame) <= MOST_ROWS:
         expected = f"have 1 to {MOST_ROWS:,} rows"

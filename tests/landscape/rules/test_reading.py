@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from daace.cli.wording import name_argument
 from daace.exceptions import InvalidInput, MissingFile
 from daace.landscape.constraints import Constraints
 from daace.landscape.rules import Link
-from daace.landscape.rules.reading import option_name, options, read_options, read_rules
+from daace.landscape.rules.reading import options, read_options, read_rules
 
 ALL = Constraints(
     fixed=["age"],
@@ -68,7 +69,7 @@ at_least = 0
 
 
 def said(error: InvalidInput) -> str:
-    return error.wording(option_name, shell=True)
+    return error.wording(name_argument, shell=True)
 
 
 def test_rules_from_options() -> None:

@@ -70,6 +70,7 @@ def find_preset(name: str) -> Preset:
     if known not in PRESETS:
         raise InvalidInput(
             f"'name' must be one of {quote(PRESETS, limit=20)}. "
-            f"Got {name!r}.{did_you_mean(known, PRESETS)}"
+            f"Got {name!r}.{did_you_mean(known, PRESETS)}",
+            argument="name",
         )
     return PRESETS[known]

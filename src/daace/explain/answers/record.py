@@ -109,7 +109,8 @@ def parse_record(text: str) -> dict[str, Any]:
         name, version = record["schema"], record["schema_version"]
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidInput(
-            f"'text' must be JSON from Explanation.to_json. It is not: {reason(error)}."
+            f"'text' must be JSON from Explanation.to_json. It is not: {reason(error)}.",
+            argument="text",
         ) from None
     if name != SCHEMA or version not in READABLE:
         raise InvalidInput(
@@ -125,7 +126,7 @@ def parse_record(text: str) -> dict[str, Any]:
         return fields
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InvalidInput(
-            f"'text' must be a whole explanation. It is damaged: {reason(error)}."
+            f"'text' must be a whole explanation. It is damaged: {reason(error)}.", argument="text"
         ) from None
 
 

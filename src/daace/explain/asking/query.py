@@ -189,7 +189,8 @@ def refuse(invalid: Mapping[int, str], rows: int, *, place: str = "", first: int
         listed = quote([first + number for number in sorted(invalid)]).replace("'", "")
         others = f" {len(invalid)} rows cannot be explained: {listed}."
     number = f"Row {first + row}: " if rows > 1 else ""
-    raise InvalidInput(f"{place}{number}{invalid[row]}{others}")
+    sentence = f"{place}{number}{invalid[row]}{others}"
+    raise InvalidInput(sentence, argument="row" if rows == 1 else "frame")
 
 
 def target_of_each(target: object, rows: int) -> list[Any]:

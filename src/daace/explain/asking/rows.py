@@ -59,7 +59,7 @@ def read_row(density: ConditionalDensity, row: object) -> Rows:
             argument="row", expected="be one row", got=str(len(rows)), remedy="use explain_batch"
         )
     if rows.invalid:
-        raise InvalidInput(rows.invalid[0])
+        raise InvalidInput(rows.invalid[0], argument="row")
     return rows
 
 

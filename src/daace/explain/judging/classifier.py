@@ -222,7 +222,8 @@ class ClassifierPosterior:
         except Exception as error:
             raise InvalidInput(
                 f"'classifier' must judge {_number_of(rows)} in your columns and units. "
-                f"It raised {_in_short(error)}: try it on {_shown(table)}."
+                f"It raised {_in_short(error)}: try it on {_shown(table)}.",
+                argument="classifier",
             ) from error
         return check_probabilities(answer, len(rows), len(self.classes_))[:, self._columns]
 
@@ -235,7 +236,8 @@ class ClassifierPosterior:
         except Exception as error:
             raise InvalidInput(
                 f"'classifier_grad' must be a function of {_shown(table)}. "
-                f"It raised {_in_short(error)}."
+                f"It raised {_in_short(error)}.",
+                argument="classifier_grad",
             ) from error
         classes = len(self.classes_)
         if classes == 2 and slopes.shape == (count, n):
@@ -297,7 +299,8 @@ class ClassifierPosterior:
                 "'classifier_grad' must be the gradient of the class probabilities with respect to "
                 "your columns, in your units. Against difference quotients it is off by "
                 f"{np.median(error) / max(np.median(size), SMALLEST):.0%}: leave it out to let "
-                "these be used."
+                "these be used.",
+                argument="classifier_grad",
             )
 
 

@@ -119,7 +119,7 @@ class Committee:
             slope[:, 0], offset[:, 0] = slope[:, 1], -offset[:, 1]
         for k, odds in enumerate(each):
             calibrated = slope[:, k] * odds[told & (y == k)] + offset[:, k]
-            raw.defaults[k] = _default(expit(calibrated.min(axis=1)))
+            raw.defaults[k] = _default(scipy.special.expit(calibrated.min(axis=1)))
         return raw
 
     @classmethod

@@ -47,7 +47,8 @@ def match_classes(classifier: Any, density: ConditionalDensity) -> list[int]:
     if not hasattr(classifier, "classes_"):
         if hasattr(classifier, "predict_proba") and hasattr(classifier, "fit"):
             raise InvalidInput(
-                f"'classifier' must be fitted. {type(classifier).__name__} has no 'classes_' yet."
+                f"'classifier' must be fitted. {type(classifier).__name__} has no 'classes_' yet.",
+                argument="classifier",
             )
         return list(range(len(wanted)))
     position = {str(label): k for k, label in enumerate(label_array(classifier.classes_).tolist())}
@@ -78,7 +79,8 @@ def read_columns(owner: Any, density: ConditionalDensity) -> list[str] | None:
             raise InvalidInput(
                 f"'classifier' must have the density's columns. They differ in {quote(others)}: "
                 "fit both on the same columns, or pass a function that makes its columns from "
-                "these."
+                "these.",
+                argument="classifier",
             )
         return wanted
     width = getattr(owner, "n_features_in_", len(features))

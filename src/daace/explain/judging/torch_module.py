@@ -37,7 +37,8 @@ class TorchModule:
     def __init__(self, module: Any) -> None:
         if module.training:
             raise InvalidInput(
-                "'classifier' must be in evaluation mode: call classifier.eval() first."
+                "'classifier' must be in evaluation mode: call classifier.eval() first.",
+                argument="classifier",
             )
         self._module = module
 

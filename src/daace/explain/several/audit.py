@@ -137,11 +137,6 @@ class Audit:
         return draw_audit(self.to_frame(), target=self.target_name, by=self.by)
 
 
-def way_length(path: np.ndarray) -> float:
-    """Return the length of a polyline."""
-    return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
-
-
 def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[object, pd.Series]:
     """Return the rows to explain, and the group of each.
 
@@ -178,7 +173,8 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
     if groups.isna().any():
         raise InvalidInput(
             f"'by' must name a group for every row. {int(groups.isna().sum())} have none: "
-            "drop these rows or call their group something."
+            "drop these rows or call their group something.",
+            argument="by",
         )
     if groups.nunique() > MOST_GROUPS:
         raise InvalidInput(

@@ -33,7 +33,9 @@ def nearest_rows(e: Answer, rows: object) -> pd.DataFrame:
     numbers = np.flatnonzero(e.measured)
     names = [str(name) for name, number in zip(e.states.columns, e.measured, strict=True) if number]
     if not set(names) <= set(map(str, frame.columns)):
-        raise InvalidInput("'rows' must be a daace.Table or a frame with every feature.")
+        raise InvalidInput(
+            "'rows' must be a daace.Table or a frame with every feature.", argument="rows"
+        )
     known = frame.set_axis([str(name) for name in frame.columns], axis=1)[names]
     data = numeric_matrix(known, what="'rows'") / e.sd[numbers]
     if len(data) < 2:

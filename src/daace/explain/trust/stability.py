@@ -133,7 +133,8 @@ def refit(density: ConditionalDensity, table: Table) -> ConditionalDensity:
     learn = getattr(density, "fit", None)
     if learn is None:
         raise InvalidInput(
-            f"'refits' must be 0 for a {type(density).__name__}, which cannot be fitted."
+            f"'refits' must be 0 for a {type(density).__name__}, which cannot be fitted.",
+            argument="refits",
         )
     names = inspect.signature(type(density)).parameters
     fresh = type(density)(**{name: getattr(density, name) for name in names})
@@ -149,7 +150,9 @@ def resample(table: Table, fewest: int, *, rng: np.random.Generator) -> Table:
         sample = table.take(rng.integers(len(table), size=len(table)))
         if all((sample.y == label).sum() >= fewest for label in table.classes.tolist()):
             return sample
-    raise InvalidInput("'table' must have more rows of its rarest class for a bootstrap sample.")
+    raise InvalidInput(
+        "'table' must have more rows of its rarest class for a bootstrap sample.", argument="table"
+    )
 
 
 def _compare(e: Answer, again: Solved) -> tuple[bool, float, float]:

@@ -82,7 +82,7 @@ def read_options(
 
     Raises:
         InvalidInput: a value has another form, or rules contradict each other. The error's
-            argument is the keyword: word it with `option_name`.
+            argument is the keyword.
 
     Example:
         >>> read_options({"fixed": ["age"], "lower": ["income=900"]}).describe()
@@ -96,17 +96,6 @@ def read_options(
         return base
     known = () if base is None else base.rules
     return Constraints.of({rule.subject: rule for rule in (*known, *rules)}.values())
-
-
-def option_name(argument: str) -> str:
-    """Return what an argument is called in a shell, for `InvalidInput.wording`.
-
-    Example:
-        >>> option_name("weights"), option_name("penalty")
-        ("'--weight'", "'penalty'")
-    """
-    names = {kind.name: kind.option for kind in Constraints.kinds()}
-    return f"'{names.get(argument, argument)}'"
 
 
 def read_rules(path: str | os.PathLike[str]) -> Constraints:
