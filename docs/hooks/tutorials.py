@@ -21,6 +21,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from traitlets.config import Config
 
 log = logging.getLogger("mkdocs.hooks.tutorials")
 
@@ -79,7 +80,11 @@ def execute(notebook: Any, script: Path) -> None:
     """Run a notebook in a new folder, so that it leaves no files behind."""
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
-            notebook, timeout=LIMIT, kernel_name="python3", resources={"metadata": {"path": folder}}
+            notebook,
+            timeout=LIMIT,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+            config=Config({"KernelManager": {"transport": "ipc"}}),  # no open port
         )
         try:
             client.execute()
