@@ -7,7 +7,10 @@
 #   make bench       compare with other tools, as ratios measured in one run (minutes)
 #   make bench-full  the same on every problem (hours)
 #   make results     make the pages of the published results from their records
-#   make docs        build the documentation in site/
+#   make docs        run the tutorials and build the documentation in site/
+#   make pictures    draw the pictures of README and documentation again
+#   make release     build wheel and sdist in dist/, install each by itself, run the demo
+#   make lowest      run the demo with the lowest versions of all dependencies
 #   make clean       remove .venv
 
 VENV := .venv
@@ -30,7 +33,7 @@ export DAACE_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo lint test browser bench bench-full results docs clean
+.PHONY: help demo lint test browser bench bench-full results docs pictures release lowest clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -66,6 +69,27 @@ results: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+
+pictures: $(VENV)/.core
+	$(BIN)/python docs/pictures/draw.py
+
+# What people install: nothing but the file, in an environment of its own, in a folder elsewhere.
+release: $(VENV)/.made
+	$(PIP) build
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	for file in dist/*.whl dist/*.tar.gz; do \
+		rm -rf $(VENV)/alone && $(PYTHON) -m venv $(VENV)/alone \
+		&& $(VENV)/alone/bin/python -m pip install --quiet "$$file" \
+		&& $(VENV)/alone/bin/daace demo --html $(VENV)/alone/demo.html || exit 1; \
+	done
+
+lowest: $(VENV)/.made
+	rm -rf $(VENV)/lowest && $(PYTHON) -m venv $(VENV)/lowest
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
+		| sed 's/>=/==/' > $(VENV)/lowest/versions.txt
+	$(VENV)/lowest/bin/python -m pip install --quiet --constraint $(VENV)/lowest/versions.txt .
+	$(VENV)/lowest/bin/daace demo --html $(VENV)/lowest/demo.html
 
 clean:
 	rm -rf $(VENV)

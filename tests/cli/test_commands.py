@@ -18,7 +18,6 @@ import pytest
 import daace
 from daace import Constraints, __version__, load_table
 from daace.cli import main
-from daace.cli.demo import DEMO_ROW
 from daace.density.registry import learned_kinds
 from daace.explain.explanation import Explanation
 
@@ -608,19 +607,6 @@ def test_warnings_are_one_line(run, folder):
 
 
 # demo, help, version ------------------------------------------------------------------------------
-
-
-def test_demo_explains_a_case_it_has_not_seen(run, monkeypatch):
-    table = load_table("loans")
-    monkeypatch.setattr("daace.data.catalog.load_table", lambda _: table.take(range(600)))
-    code, out, err = run("demo", "--html", "demo.html")
-    assert code == 0
-    assert out.startswith("From 'refused' to 'granted' in ")
-    assert "Step 2" in out
-    assert str(Path("demo.html").resolve()) in err
-    page = Path("demo.html").read_text(encoding="utf-8")
-    assert page.count("<img ") == 4
-    assert table.y[DEMO_ROW] == "refused"
 
 
 def test_the_demo_tries_its_output_first(run, monkeypatch):

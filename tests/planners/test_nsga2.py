@@ -18,7 +18,7 @@ from daace.exceptions import InvalidInput, MissingDependency
 from daace.landscape.path import midpoint_rule, straight_paths
 from daace.planners import nsga2
 from daace.planners.genes import first_ends
-from daace.planners.nsga2 import NSGA2
+from daace.planners.nsga2 import NSGA2, tune_nsga2
 
 pytest.importorskip("pymoo")
 
@@ -387,6 +387,38 @@ def test_front_may_be_empty(mixture):
     assert list(front.to_frame().columns) == ["cost", "log_prob", "posterior"]
 
 
+# Tuning -----------------------------------------------------------------------------------------
+
+
+def test_tuning_returns_a_member_of_the_grid(mixture, problem):
+    other = Problem(np.array([1.0, -2.0]), Landscape(mixture), Goal(target="well"))
+    base = NSGA2(vertices=0, population=20, generations=8)
+    chosen = tune_nsga2(
+        [problem, other],
+        rng=generator(),
+        etas_crossover=(10, 20),
+        etas_mutation=(10, 90),
+        base=base,
+    )
+    assert chosen.eta_crossover in (10, 20)
+    assert chosen.eta_mutation in (10, 90)
+    assert chosen.selection in ("tournament", "random")
+    assert replace(chosen, eta_crossover=15.0, eta_mutation=20.0, selection="tournament") == base
+
+
+def test_tuning_ranks_not_found_last(mixture, problem, monkeypatch):
+    def solve(self, problem, *, rng):
+        easy = self.eta_crossover == 10
+        costs = {10: 2.0, 90: 1.0} if problem is first else {10: 2.0, 90: np.inf}
+        return type("Plan", (), {"cost": costs[self.eta_mutation] + (not easy)})
+
+    first, second = problem, Problem(np.ones(2), Landscape(mixture), Goal(target="well"))
+    monkeypatch.setattr(NSGA2, "solve", solve)
+    grid = {"etas_crossover": (10, 15), "etas_mutation": (90, 10), "selections": ("random",)}
+    chosen = tune_nsga2([first, second, second], rng=generator(), **grid)
+    assert (chosen.eta_crossover, chosen.eta_mutation) == (10, 10)
+
+
 # Messages ---------------------------------------------------------------------------------------
 
 
@@ -439,6 +471,11 @@ def test_settings_are_checked(settings, message):
 def test_front_checks_its_vertices(problem):
     with pytest.raises(InvalidInput, match="'vertices' must be an integer of at least 0"):
         SMALL.solve_front(problem, rng=generator(), vertices=-2)
+
+
+def test_tuning_needs_problems():
+    with pytest.raises(InvalidInput, match="'problems' and every part of the grid"):
+        tune_nsga2([], rng=generator())
 
 
 def test_missing_pymoo(problem, monkeypatch):

@@ -12,7 +12,7 @@ from daace._typing import FloatArray, IntArray
 from daace._wording import quote
 from daace.data.dtypes import plain_level
 from daace.data.kinds import Feature
-from daace.data.numbers import LARGEST
+from daace.data.numbers import LARGEST, NUMBER
 from daace.exceptions import InvalidInput
 
 
@@ -30,6 +30,8 @@ def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
     table = np.empty(len(values) + 1)
     for place, value in enumerate(values):
         code = feature.code_of.get(value) if _hashable(value) else None
+        if code is None and isinstance(value, str) and NUMBER.fullmatch(value.strip()):
+            code = feature.code_of.get(float(value))  # a single word turns a whole column into text
         if code is None:
             code = feature.pool_code
         if code is None:
@@ -104,6 +106,8 @@ def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
 def _number(cell: Any, row: int, feature: Feature) -> float:
     if isinstance(cell, numbers.Real | np.bool_):
         return float(cell)
+    if isinstance(cell, str) and NUMBER.fullmatch(cell.strip()):
+        return float(cell)  # a single word turns a whole column into text
     if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return np.nan
     raise InvalidInput(

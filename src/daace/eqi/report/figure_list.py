@@ -135,8 +135,6 @@ def _whole(
     network: LinearGaussianNetwork, counties: Counties
 ) -> tuple[pd.DataFrame, dict[str, list[str]], dict[str, str]]:
     """Return all arcs, those of the class included, the nodes of each domain, and colours."""
-    from daace.eqi.report.figures.maps import DOMAIN_COLOURS
-
     of_class = index_arcs(network)
     of_class = of_class[of_class["parent"] == "Category"][["parent", "child", "effect"]]
     others = _signed(network)
