@@ -57,7 +57,12 @@ def test_the_hash_is_that_of_the_file(lender, tmp_path):
 def test_the_command_serves_until_it_is_stopped(lender, loans, tmp_path, number, code):
     lender.save(tmp_path / "model.daace")
     loans.to_frame().to_csv(tmp_path / "rows.csv", index=False)
-    command = [sys.executable, "-m", "daace", "serve", str(tmp_path / "model.daace")]
+    # A process that a shell starts in the background may have been told to ignore SIGINT.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from daace.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program, "serve", str(tmp_path / "model.daace")]
     with subprocess.Popen(
         [*command, "--data", str(tmp_path / "rows.csv"), "--port", "0"],
         stdout=subprocess.PIPE,

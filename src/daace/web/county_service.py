@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-import daace
 from daace._typing import FloatArray
 from daace.eqi.data.counties import CATEGORIES, DOMAINS, RUCC
 from daace.eqi.policy.advisor import Advisor
@@ -28,6 +27,9 @@ from daace.eqi.report.words import (
 )
 from daace.exceptions import InvalidInput
 from daace.explain.asking.identity import identify_density
+
+#: What a question has of `Ask`.
+ASKED = ("algorithm", "penalty", "improve", "consistent", "equity")
 
 #: Changes that are named, of the whole plan and of each step.
 NAMED, NAMED_IN_STEP = 10, 3
@@ -53,11 +55,13 @@ class CountyService:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """What the page has to know: counties, map, colours, and what can be asked."""
+        from daace import __version__
+
         counties = self.advisor.counties
         points = np.concatenate([ring for rings in self.outlines.values() for ring in rings])
         low, high = np.floor(points.min(axis=0)), np.ceil(points.max(axis=0))
         return {
-            "version": daace.__version__,
+            "version": __version__,
             "hash": identify_density(self.advisor.network),
             "counties": {
                 str(fips): [counties.label(fips), int(counties.category[fips])]
@@ -125,7 +129,7 @@ class CountyService:
             "target": recourse.target,
             "found": recourse.found,
             "headline": opening(counties, recourse),
-            "ask": {**asdict(recourse.ask), "settable": settable},
+            "ask": {name: getattr(recourse.ask, name) for name in ASKED} | {"settable": settable},
         }
         if not recourse.found:
             reasons = refusal(self.advisor, recourse)[:-1]  # the page has buttons for the rest
@@ -167,7 +171,7 @@ class CountyService:
 
 def _remedies(view: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what would make the question easier, as words and the question to ask instead."""
-    ask = {name: value for name, value in view["ask"].items() if name != "fixed"}
+    ask = view["ask"]
     question = {"fips": view["fips"], **ask}
     found = []
     if ask["improve"] > 1:
