@@ -8,11 +8,10 @@ import pytest
 
 from daace import Constraints, _workers
 from daace.exceptions import InvalidInput, MissingDependency
-from daace.explain import answering
-from daace.explain.asking import solving
 from daace.explain.asking.query import Query, refuse
 from daace.explain.asking.rows import Rows
 from daace.explain.explainer import Explainer
+from daace.explain.several import jobs
 from daace.explain.several.batch import Batch
 from daace.notes import Note
 from daace.planners.base import CUT_SHORT
@@ -53,26 +52,26 @@ def test_serial_is_parallel(mixture, rows):
 
 def test_chunks_do_not_depend_on_the_number_of_processes(simple, rows, monkeypatch):
     sizes = []
-    answer_chunk = answering.answer_chunk
+    answer_chunk = jobs.answer_chunk
 
     def spy(query):
         sizes.append(len(query))
         return answer_chunk(query)
 
-    monkeypatch.setattr(answering, "answer_chunk", spy)
+    monkeypatch.setattr(jobs, "answer_chunk", spy)
     simple.explain_batch(rows, target="well")
     assert sizes == [35, 35]
 
 
 def test_every_row_is_in_one_chunk_and_chunks_of_a_block_are_equal():
     for count in (0, 1, 31, 64, 100, 569, 640, 641, 2000):
-        parts = solving.share_out(count)
+        parts = jobs.share_out(count)
         assert [row for part in parts for row in range(count)[part]] == list(range(count))
-        for block in range(0, count, solving.BLOCK):
-            sizes = [p.stop - p.start for p in parts if block <= p.start < block + solving.BLOCK]
-            assert len(sizes) <= solving.CHUNKS
+        for block in range(0, count, jobs.BLOCK):
+            sizes = [p.stop - p.start for p in parts if block <= p.start < block + jobs.BLOCK]
+            assert len(sizes) <= jobs.CHUNKS
             assert max(sizes) - min(sizes) <= 1
-            assert len(sizes) == 1 or min(sizes) >= solving.SMALLEST_CHUNK
+            assert len(sizes) == 1 or min(sizes) >= jobs.SMALLEST_CHUNK
 
 
 def test_each_row_has_its_own_generator(mixture, straight, rows):
@@ -266,7 +265,7 @@ def test_an_interrupt_goes_through_and_leaves_the_explainer_whole(simple, rows, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(answering, "answer_chunk", interrupt)
+        patch.setattr(jobs, "answer_chunk", interrupt)
         with pytest.raises(KeyboardInterrupt):
             simple.explain_batch(rows, target="well", progress=True)
     assert simple.explain_batch(rows.head(2), target="well")[0].found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from daace.exceptions import InvalidInput
@@ -12,12 +11,6 @@ from daace.landscape.problem import Problem
 from daace.notes import Note
 from daace.planners.base import CUT_SHORT, Plan, Status, one_thread
 from daace.planners.readable import round_values
-
-#: Rows of a block, chunks that a block is divided into, and the smallest chunk. Larger
-#: chunks are faster, by half from 32 to 128; more of them leave work for more processes, and equal
-#: ones keep these busy to the end. What is solved together is part of the result, so it depends on
-#: the rows alone.
-BLOCK, CHUNKS, SMALLEST_CHUNK = 640, 4, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,19 +127,3 @@ def _stopped(plan: Plan, status: Status, reason: Note) -> Plan:
         best = Note.of("best_so_far", reason=str(reason), why=reason.code)
         return replace(plan, notes=(*plan.notes, best))
     return replace(plan, status=status, notes=(*plan.notes, reason))
-
-
-def share_out(count: int) -> list[slice]:
-    """Return the rows of each chunk: every block is cut into a few of equal size.
-
-    Example:
-        >>> [(part.start, part.stop) for part in share_out(100)]
-        [(0, 34), (34, 67), (67, 100)]
-    """
-    parts = []
-    for begin in range(0, count, BLOCK):
-        size = min(BLOCK, count - begin)
-        chunks = min(CHUNKS, max(1, size // SMALLEST_CHUNK))
-        edges = [begin + -(-size * k // chunks) for k in range(chunks + 1)]
-        parts += [slice(low, high) for low, high in pairwise(edges)]
-    return parts

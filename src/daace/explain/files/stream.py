@@ -23,7 +23,6 @@ from daace._wording import quote
 from daace.data.files import TableFile, import_parquet, open_table
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
-from daace.explain.answering import Jobs, answer_all
 from daace.explain.answers.record import to_record
 from daace.explain.answers.summary import Summary, Tally
 from daace.explain.answers.tables import OUTCOME, to_outcome
@@ -31,9 +30,9 @@ from daace.explain.asking.identity import identify_settings
 from daace.explain.asking.query import Query, refuse
 from daace.explain.asking.rows import Rows, read_rows
 from daace.explain.asking.settings import Settings
-from daace.explain.asking.solving import BLOCK, share_out
 from daace.explain.explanation import Explanation
 from daace.explain.files.answer_file import FORMATS, AnswerWriter, passed_columns
+from daace.explain.several.jobs import BLOCK, Jobs, answer_all, share_out
 
 #: Rows that are turned into the final format together.
 FINAL = 4096

@@ -8,7 +8,6 @@ from typing import Any
 
 from daace._workers import Backend
 from daace.density.base import ConditionalDensity
-from daace.explain.answering import Jobs, Progress, answer_all
 from daace.explain.answers.summary import Summary
 from daace.explain.asking.query import Query, refuse
 from daace.explain.asking.rows import read_rows
@@ -16,6 +15,7 @@ from daace.explain.asking.settings import Settings
 from daace.explain.files.stream import explain_file
 from daace.explain.several.audit import Audit, split_groups
 from daace.explain.several.batch import Batch
+from daace.explain.several.jobs import Jobs, Progress, answer_all
 from daace.landscape.constraints import Constraints
 from daace.planners.base import Planner
 
