@@ -87,14 +87,17 @@ def test_inputs_mark_levels_and_scale_numbers():
     table = load_table("loans")
     density = LinearGaussianNetwork().fit(table)
     X = density.to_model(table.to_frame().iloc[:300])
-    inputs = find_inputs(density, X)
+    inputs = find_inputs(density, X, X)
     U = inputs(X)
     numbers = len(inputs.columns)
     np.testing.assert_allclose(U[:, :numbers].mean(axis=0), 0, atol=1e-9)
     assert set(np.unique(U[:, numbers:])) == {0.0, 1.0}
     sizes = density.encoding_.code_sizes
     ordered = [j for j in inputs.columns if j in sizes]
-    assert len(inputs.marked) == sum(size for j, size in sizes.items() if j not in ordered)
+    few = [(j, code) for j, code, _ in inputs.joined if j not in ordered]
+    assert all((X[:, int(j)] == code).sum() < 10 for j, code in few)
+    levels = sum(size for j, size in sizes.items() if j not in ordered)
+    assert len(inputs.marked) == levels - len(few)
     gradient = inputs.pull_back(np.ones((2, inputs.width)), X.shape[1])
     assert not gradient[:, list(sizes)].any()
     moving = inputs.columns[inputs.moving]
@@ -114,7 +117,7 @@ def test_members_that_rest_on_too_few_rows_are_left_out():
 def test_members_come_back_from_their_arrays():
     density = LinearGaussianNetwork().fit(load_table("iris"))
     X = density.to_model(load_table("iris").to_frame())
-    inputs = find_inputs(density, X)
+    inputs = find_inputs(density, X, X)
     U, n = inputs(X), X.shape[1]
     again = read_inputs(arrays_of(inputs), {}, n)
     np.testing.assert_array_equal(again(X), U)

@@ -1,7 +1,8 @@
 """Calibration of log-odds on rows that a model has not seen (Platt 1999), never decreasing.
 
 `p = 1 / (1 + exp(-(slope * odds + offset)))`, with a slope that is positive. A weak prior holds
-both at 1 and 0, so that a few rows change them little.
+both at 1 and 0, so that a few rows change them little. Where fewer than ten rows are of the class,
+or not of it, they are 1 and 0: from two numbers the odds of two rows could be computed.
 
 J. Platt (1999), "Probabilistic outputs for support vector machines and comparisons to regularized
 likelihood methods", Advances in Large Margin Classifiers.
@@ -13,6 +14,7 @@ import numpy as np
 import scipy
 
 from daace._typing import BoolArray, FloatArray
+from daace.density.privacy import FEWEST_ROWS
 
 #: Log-odds beyond which a model's certainty is not believed: they are cut before slopes are fitted.
 CERTAIN = 12.0
@@ -25,7 +27,7 @@ FLATTEST, STEEPEST = 0.05, 1.0
 
 
 def fit_calibration(odds: FloatArray, hits: BoolArray) -> tuple[float, float]:
-    """Return slope and offset that make log-odds fit what was seen.
+    """Return slope and offset that make log-odds fit what was seen; 1 and 0 if that is too little.
 
     Args:
         odds: log-odds of a class that a model gives to rows it has not seen, shape `(rows,)`.
@@ -38,6 +40,8 @@ def fit_calibration(odds: FloatArray, hits: BoolArray) -> tuple[float, float]:
         >>> [round(part, 1) for part in fit_calibration(odds, hits)]
         [0.5, 1.0]
     """
+    if min(hits.sum(), (~hits).sum()) < FEWEST_ROWS:
+        return 1.0, 0.0
     cut = np.clip(odds, -CERTAIN, CERTAIN)
     sign = np.where(hits, 1.0, -1.0)
 

@@ -26,6 +26,8 @@ class Inputs:
         moving: which of these columns are numbers; codes have no slopes.
         marked: column of each mark.
         codes: the code that it marks.
+        joined: of each level that few rows have: its column, its code, and the code that it counts
+            as, shape `(levels, 3)`. A weight of its own would tell the class of these rows.
     """
 
     columns: IntArray
@@ -34,6 +36,7 @@ class Inputs:
     moving: BoolArray
     marked: IntArray
     codes: FloatArray
+    joined: FloatArray
 
     @property
     def width(self) -> int:
@@ -42,7 +45,7 @@ class Inputs:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the inputs of rows, shape `(rows, width)`."""
-        U = np.empty((len(X), self.width))
+        X, U = join_levels(X, self.joined), np.empty((len(X), self.width))
         count = len(self.columns)
         U[:, :count] = (X[:, self.columns] - self.center) / self.scale
         U[:, count:] = X[:, self.marked] == self.codes
@@ -59,6 +62,21 @@ class Inputs:
         numbers = slopes[..., : len(self.columns)] / self.scale
         gradient[..., self.columns[self.moving]] = numbers[..., self.moving]
         return gradient
+
+
+def join_levels(X: FloatArray, joined: FloatArray) -> FloatArray:
+    """Return rows in which levels of few rows are those that they count as.
+
+    Args:
+        X: model-space rows.
+        joined: see `Inputs`.
+    """
+    if not len(joined):
+        return X
+    rows = X.copy()
+    for column, code, instead in joined:
+        rows[X[:, int(column)] == code, int(column)] = instead
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,11 +242,13 @@ def read_inputs(arrays: Mapping[str, FloatArray], code_sizes: Mapping[int, int],
         KeyError, ValueError: they are no inputs of such rows.
     """
     columns, marked = (arrays[name].astype(np.intp) for name in ("columns", "marked"))
+    joined = arrays["joined"]
     _check_shapes(
         arrays,
         {
             **dict.fromkeys(("columns", "center", "scale", "moving"), (len(columns),)),
             **dict.fromkeys(("marked", "codes"), (len(marked),)),
+            "joined": (len(joined), 3),
         },
     )
     moving, taken = arrays["moving"] != 0, np.concatenate([columns, marked])
@@ -238,10 +258,16 @@ def read_inputs(arrays: Mapping[str, FloatArray], code_sizes: Mapping[int, int],
         and len(np.unique(columns)) == len(columns)
         and (moving != coded).all()
         and np.isin(marked, list(code_sizes)).all()
+        and all(
+            0 <= other < code_sizes.get(int(j), 0) and j % 1 == other % 1 == 0
+            for j, _, other in joined
+        )
         and (arrays["scale"] > 0).all()
     ):
         raise ValueError("the inputs of its committee do not fit its features")
-    return Inputs(columns, arrays["center"], arrays["scale"], moving, marked, arrays["codes"])
+    return Inputs(
+        columns, arrays["center"], arrays["scale"], moving, marked, arrays["codes"], joined
+    )
 
 
 def read_member(kind: str, arrays: Mapping[str, FloatArray], inputs: Inputs, scores: int) -> Member:

@@ -18,7 +18,7 @@ from daace._typing import BoolArray, FloatArray, IntArray
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.draws import DRAWS_SEED
-from daace.density.privacy import FEWEST_ROWS
+from daace.density.privacy import FEWEST_ROWS, count_copies, join_small
 from daace.density.splits import sets_of_copies
 from daace.explain.judging.members import (
     HiddenLayer,
@@ -28,6 +28,7 @@ from daace.explain.judging.members import (
     Member,
     Splines,
     bumps,
+    join_levels,
 )
 
 #: Rows that members are trained on at most, at random from each class.
@@ -106,14 +107,17 @@ def train_members(density: ConditionalDensity, table: Table) -> Training:
     order = order[_some_rows(y[order], rng)]
     X, y = X[order], y[order]
     folds = _folds(X, y, rng)
-    inputs = find_inputs(density, X)
-    U, draws = inputs(X), inputs(density.sample(KNOT_DRAWS, rng=rng)[0])
+    draws = density.sample(KNOT_DRAWS, rng=rng)[0]
+    inputs = find_inputs(density, X, draws)
+    if not _all_differ(density, X, y):
+        return Training(inputs, (), X, y, ())
+    U, knots = inputs(X), inputs(draws)
     numbers, judged = len(inputs.columns), FOLDS if len(X) <= ROTATED else 1
     chosen = [folds != fold for fold in range(judged)]
     with warnings.catch_warnings():  # members need not be at rest: they are small on purpose
         warnings.simplefilter("ignore")
         trained = [
-            MemberTraining(U[rows], y[rows], len(density.classes_), rng).all(draws, numbers)
+            MemberTraining(U[rows], y[rows], len(density.classes_), rng).all(knots, numbers)
             for rows in (*chosen, np.ones(len(y), dtype=bool))
         ]
     able = [None not in same for same in zip(*trained, strict=True)]  # also without a part's rows
@@ -138,12 +142,15 @@ def _folds(X: FloatArray, y: IntArray, rng: np.random.Generator) -> IntArray:
     return fold_of
 
 
-def find_inputs(density: ConditionalDensity, X: FloatArray) -> Inputs:
+def find_inputs(density: ConditionalDensity, X: FloatArray, draws: FloatArray) -> Inputs:
     """Return what members look at: numbers, ordered codes, and a mark for each other code.
 
     Args:
         density: knows which columns hold codes.
-        X: rows in model space.
+        X: rows in model space that members are trained on. Levels that fewer than `FEWEST_ROWS` of
+            them have are joined with others.
+        draws: of the density, in model space; their mean and standard deviation scale the columns.
+            With those of rows, what the others are could be computed.
     """
     encoding = density.encoding_
     ordered = [
@@ -152,21 +159,48 @@ def find_inputs(density: ConditionalDensity, X: FloatArray) -> Inputs:
     ]  # fmt: skip
     moving = [j for j in range(encoding.width) if j not in encoding.code_sizes]
     columns = np.array([*moving, *ordered], dtype=np.intp)
-    spread = X[:, columns].std(axis=0)
-    marks = [
-        (j, code)
-        for j, size in encoding.code_sizes.items()
-        if j not in ordered
-        for code in range(size)
-    ]
+    marks: list[tuple[int, int]] = []
+    small: list[tuple[int, int, int]] = []
+    for j, size in encoding.code_sizes.items():
+        counts = (X[:, j] == np.arange(size)[:, None]).sum(axis=1).astype(np.float64)
+        groups = _join_neighbours(counts) if j in ordered else join_small(counts, FEWEST_ROWS)
+        small += [(j, code, groups[code]) for code in range(size) if groups[code] != code]
+        if j not in ordered:
+            marks += [(j, code) for code in np.unique(groups)]
+    joined = np.array(small, dtype=np.float64).reshape(-1, 3)
+    scaled = join_levels(draws, joined)[:, columns]
+    spread = scaled.std(axis=0)
     return Inputs(
         columns=columns,
-        center=X[:, columns].mean(axis=0),
+        center=scaled.mean(axis=0),
         scale=np.where(spread > 0, spread, 1.0),
         moving=np.arange(len(columns)) < len(moving),
         marked=np.array([j for j, _ in marks], dtype=np.intp),
         codes=np.array([code for _, code in marks], dtype=np.float64),
+        joined=joined,
     )
+
+
+def _join_neighbours(counts: FloatArray) -> IntArray:
+    """Return for each level of a ladder itself, or the nearest that enough rows have."""
+    enough = np.flatnonzero(counts >= FEWEST_ROWS)
+    if not len(enough):
+        return np.zeros(len(counts), dtype=np.intp)
+    away = np.abs(np.arange(len(counts))[:, None] - enough)
+    nearest: IntArray = enough[away.argmin(axis=1)]
+    return nearest
+
+
+def _all_differ(density: ConditionalDensity, X: FloatArray, y: IntArray) -> bool:
+    """Tell whether enough rows of each class differ in their numbers.
+
+    Two rows that were copied five times can be computed from the curves that fit them.
+    """
+    numbers = density.encoding_.number_columns
+    if not len(numbers):
+        return True
+    different = np.bincount(y, weights=count_copies(X[:, numbers], y))
+    return bool(different.min() >= FEWEST_ROWS - 1e-6)
 
 
 def _some_rows(y: IntArray, rng: np.random.Generator) -> IntArray:
