@@ -66,7 +66,8 @@ def naive_mixture(network: LinearGaussianNetwork, train: Table, test: Table) -> 
         return plain
 
     groups = [X[y == k] for k in range(len(network.classes_))]
-    rows = [MixedRows(group[np.lexsort(group.T[::-1])], layout) for group in groups]
+    ordered = [group[np.lexsort(group.T[::-1])] for group in groups]
+    rows = [MixedRows(group, layout, np.ones(len(group))) for group in ordered]
     learner = MixedLearner(rows, grid, climb, code_arcs=False)
     counts = np.bincount(network.components_.owner).tolist()
     found, _, _ = learner.learn(counts)

@@ -86,10 +86,10 @@ def join_small(sizes: FloatArray, fewest: float) -> IntArray:
         >>> join_small(np.array([40.0, 3.0, 12.0, 4.0]), 10.0).tolist()
         [0, 2, 2, 2]
     """
-    order = np.argsort(sizes, kind="stable")
     groups = np.arange(len(sizes))
-    if not len(sizes) or sizes[order[0]] >= fewest:
+    if not len(sizes) or sizes.min() >= fewest:
         return groups
+    order = np.argsort(sizes, kind="stable")
     together = int((sizes < fewest).sum())
     while together < len(sizes) and sizes[order[:together]].sum() < fewest:
         together += 1

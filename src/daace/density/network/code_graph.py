@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,33 +39,46 @@ def fit_tables(counts: Sequence[FloatArray], owner: IntArray) -> list[FloatArray
         owner: class of each component, in order.
     """
     member = (owner[:, None] == np.arange(owner[-1] + 1)).astype(np.float64)
+    smallest = float(counts[0].sum(axis=(0, 1)).min()) if len(counts) else 0.0
     tables = []
     for count in counts:
         total = count.sum(axis=0)
-        rare = total.sum(axis=1) < FEWEST_ROWS - NEARLY
+        of_class, everyone = total @ member, total.sum(axis=1)
+        rare = everyone < FEWEST_ROWS - NEARLY
         needed = _fewest(int((~rare).sum()) + bool(rare.any()))
-        everyone = total.sum(axis=1) + 0.5
-        of_class = total @ member
-        classes = join_small(of_class.sum(axis=0), needed)
-        of_class = _smooth(_join(of_class, classes), (everyone / everyone.sum())[:, None])
-        groups = _join_profiles(total.sum(axis=0), owner, classes, needed)
-        table = own = _smooth(_join(total, groups), of_class[:, owner])[None]
+        if smallest < needed + NEARLY:
+            classes = join_small(of_class.sum(axis=0), needed)
+            of_class = _join(of_class, classes)
+            groups = _join_profiles(total.sum(axis=0), owner, classes, needed)
+            total, count = _join(total, groups), _join(count, groups)
+        everyone += 0.5
+        of_class = _smooth(of_class, (everyone / everyone.sum())[:, None])
+        table = own = _smooth(total, of_class[:, owner])[None]
         if len(count) > 1:
-            above = _join(count, groups)
-            sizes = above.sum(axis=1)
-            for c in np.flatnonzero((sizes < needed).any(axis=0)):
-                codes = join_small(sizes[:, c], needed)
-                above[:, :, c] = _join(above[:, :, c].T, codes).T
-            table = _smooth(above, own)
+            small = _small_parts(count.sum(axis=1), needed)[:, None]
+            together = np.where(small, count, 0.0).sum(axis=0)
+            table = _smooth(np.where(small, together, count), own)
         tables.append(np.log(_hide(table, rare, everyone)))
     return tables
 
 
 def _join(counts: FloatArray, groups: IntArray) -> FloatArray:
     """Return counts in which the members of a group, along the last axis, have their sum."""
-    if len(np.unique(groups)) == len(groups):
-        return counts.copy()
     joined: FloatArray = counts @ (groups[:, None] == groups).astype(np.float64)
+    return joined
+
+
+def _small_parts(sizes: FloatArray, fewest: float) -> BoolArray:
+    """Return which parts, along the first axis, `join_small` would join, column by column."""
+    small = sizes < fewest
+    if not small.any():
+        return small
+    order = np.argsort(sizes, axis=0, kind="stable")
+    total = np.take_along_axis(sizes, order, axis=0).cumsum(axis=0)
+    count = np.maximum(small.sum(axis=0), (total < fewest).sum(axis=0) + 1)
+    count[~small.any(axis=0)] = 0
+    place = np.argsort(order, axis=0, kind="stable")
+    joined: BoolArray = place < count
     return joined
 
 
@@ -109,24 +124,16 @@ def _smooth(counts: FloatArray, towards: FloatArray) -> FloatArray:
     return shares
 
 
-def choose_parents(
-    count_pairs: Callable[[int, int], FloatArray], sizes: Sequence[int], rows: int
-) -> IntArray:
+def choose_parents(pairs: FloatArray, sizes: Sequence[int], rows: int) -> IntArray:
     """Return the parent of each code among the codes, or -1: greedily, by what the BIC gains.
 
     Args:
-        count_pairs: expected counts of codes j and k together, shape `(codes of k, codes of j,
-            components)`.
+        pairs: expected counts of all pairs of codes, see `PairCells`, shape `(cells, components)`.
         sizes: number of codes of each.
         rows: number of rows, for the penalty.
     """
     m = len(sizes)
-    gains = np.full((m, m), -np.inf)  # [parent, child]
-    for j in range(m):
-        for k in range(j):
-            pairs = count_pairs(j, k)
-            gains[k, j] = _gain(pairs, rows)
-            gains[j, k] = _gain(pairs.transpose(1, 0, 2), rows)
+    gains = _gains(pairs, PairCells.of(tuple(sizes)), rows)
     parents = np.full(m, -1, dtype=np.intp)
     tie = TIE * max(1.0, float(gains.max(initial=0.0)))
     while m and (best := float(gains.max())) > tie:
@@ -139,18 +146,77 @@ def choose_parents(
     return parents
 
 
-def _gain(pairs: FloatArray, rows: int) -> float:
-    """Return what the BIC of a code gains from a parent; axes: parent, child, component."""
-    above = pairs.sum(axis=1, keepdims=True)
-    alone = pairs.sum(axis=0, keepdims=True)
-    shares = alone / np.maximum(alone.sum(axis=1, keepdims=True), 1e-300)
-    expected = above * shares
-    enough = above >= _fewest(int(pairs.shape[1]))
-    counted = enough & (pairs > TINY)
-    ratios = np.where(counted, pairs, 1.0) / np.where(counted, expected, 1.0)
-    gained = float((np.where(counted, pairs, 0.0) * np.log(ratios)).sum())
-    free = float(enough.sum()) * (int(pairs.shape[1]) - 1)
-    return gained - 0.5 * math.log(rows) * float(free)
+@dataclass(frozen=True, eq=False)
+class PairCells:
+    """Where pairs of codes are counted: a cell for the code of k and that of j, for all j > k.
+
+    Attributes:
+        sizes: number of codes of each.
+        later: j of each pair.
+        earlier: k of each pair.
+        begins: first cell of each pair, and the number of cells.
+        places: number of each cell's code of k and of j, among the codes of all, shape
+            `(2, cells)`.
+    """
+
+    sizes: IntArray
+    later: IntArray
+    earlier: IntArray
+    begins: IntArray
+    places: IntArray
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def of(cls, sizes: tuple[int, ...]) -> PairCells:
+        """Return the cells of codes with these sizes; a pair's cells run over j first."""
+        count = np.array(sizes, dtype=np.intp)
+        later, earlier = np.tril_indices(len(sizes), k=-1)
+        cells = count[later] * count[earlier]
+        begins = np.append(0, np.cumsum(cells))
+        pair = np.repeat(np.arange(len(cells)), cells)
+        within = np.arange(begins[-1]) - begins[pair]
+        offsets = np.append(0, np.cumsum(count))
+        of_earlier, of_later = np.divmod(within, count[later][pair])
+        places = np.stack([of_earlier + offsets[earlier[pair]], of_later + offsets[later[pair]]])
+        return cls(count, later, earlier, begins, places)
+
+    def sum_pairs(self, values: FloatArray) -> FloatArray:
+        """Return the sum of values of cells over each pair."""
+        sums: FloatArray = np.add.reduceat(values, self.begins[:-1])
+        return sums
+
+
+def _gains(pairs: FloatArray, cells: PairCells, rows: int) -> FloatArray:
+    """Return what the BIC of each code gains from each parent, shape `(parents, children)`."""
+    m = len(cells.sizes)
+    gains = np.full((m, m), -np.inf)
+    if m < 2:
+        return gains
+    singles = np.zeros((int(cells.sizes.sum()), pairs.shape[1]))  # from pairs with the first code
+    beside = slice(cells.begins[0], cells.begins[1])
+    np.add.at(singles, cells.places[0, beside], pairs[beside])
+    first = np.flatnonzero(cells.earlier == 0)
+    chosen = np.concatenate([np.arange(*cells.begins[[p, p + 1]]) for p in first])
+    np.add.at(singles, cells.places[1, chosen], pairs[chosen])
+    ends = np.append(0, np.cumsum(cells.sizes))
+    totals = np.add.reduceat(singles, ends[:-1])
+    shares = singles / np.maximum(np.repeat(totals, cells.sizes, axis=0), 1e-300)
+    fewest = np.array([_fewest(size) for size in cells.sizes.tolist()])
+    ways = (
+        (cells.places, cells.earlier, cells.later),
+        (cells.places[::-1], cells.later, cells.earlier),
+    )
+    for (above, below), parents, children in ways:
+        needed = np.repeat(fewest[children], np.diff(cells.begins))[:, None]
+        enough = singles[above] >= needed
+        counted = enough & (pairs > TINY)
+        expected = np.where(counted, singles[above] * shares[below], 1.0)
+        ratios = np.where(counted, pairs, 1.0) / expected
+        gained = cells.sum_pairs((np.where(counted, pairs, 0.0) * np.log(ratios)).sum(axis=1))
+        tables = cells.sum_pairs(enough.sum(axis=1)) / cells.sizes[children]  # a cell for each code
+        free = tables * (cells.sizes[children] - 1.0)
+        gains[parents, children] = gained - 0.5 * math.log(rows) * free
+    return gains
 
 
 def _ancestors(code: int, parents: IntArray) -> list[int]:

@@ -125,44 +125,18 @@ class MonomialRows:
         return (*self.statistics(sums), different.astype(np.float64))
 
     def sums(self, shares: FloatArray) -> FloatArray:
-        """Return the expected sums of the monomials, shape `(gaussians, monomials)`.
+        """Return the expected sums of the monomials, shape `(monomials, gaussians)`.
 
         Args:
             shares: share of each Gaussian in each row, shape `(rows, gaussians)`.
         """
-        total = np.zeros((shares.shape[1], self._width))
-        begin = 0
+        total, begin = None, 0
         for block in self.blocks():
-            total += (block @ shares[begin : begin + block.shape[1]]).T
+            part = block @ shares[begin : begin + block.shape[1]]
+            total = part if total is None else total + part
             begin += block.shape[1]
+        assert total is not None  # no pattern is without rows
         return total
-
-    def values(self, parameters: FloatArray) -> FloatArray:
-        """Return the polynomials of each row, shape `(rows, polynomials)`.
-
-        Args:
-            parameters: coefficients of the monomials, one column per polynomial.
-        """
-        return np.concatenate([block.T @ parameters for block in self.blocks()])
-
-    def residuals(self, whiteners: FloatArray, offsets: FloatArray) -> FloatArray:
-        """Return the coefficients of the monomials in log p of each number given its parents.
-
-        Args:
-            whiteners: row i is the residual of number i given those that it depends on, shape
-                `(gaussians, n, n)`.
-            offsets: as of `expect`.
-
-        Returns:
-            Shape `(n, monomials, gaussians)`.
-        """
-        first, second = self._pairs
-        products = -whiteners[:, :, first] * whiteners[:, :, second]
-        products[:, :, first == second] *= 0.5
-        linear = -offsets[:, :, None] * whiteners
-        constant = np.log(np.einsum("cii->ci", whiteners)) - 0.5 * (offsets**2 + np.log(2 * np.pi))
-        parts = np.concatenate([constant[:, :, None], linear, products], axis=2)
-        return np.ascontiguousarray(parts.transpose(1, 2, 0))
 
     def _parameters(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
@@ -179,10 +153,10 @@ class MonomialRows:
         return np.concatenate([constant[:, None], linear, products], axis=1)
 
     def statistics(self, sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return counts, means and scatter matrices from sums of the monomials."""
+        """Return counts, means and scatter matrices from sums of the monomials, the last axis."""
         first, second = self._pairs
-        counts = sums[:, 0]
-        means = sums[:, 1 : 1 + self.n] / np.maximum(counts, 1e-300)[:, None]
-        products = sums[:, 1 + self.n :]
-        products = products - counts[:, None] * means[:, first] * means[:, second]
-        return counts, means, products[:, self._places]
+        counts = sums[..., 0]
+        means = sums[..., 1 : 1 + self.n] / np.maximum(counts, 1e-300)[..., None]
+        products = sums[..., 1 + self.n :]
+        products = products - counts[..., None] * means[..., first] * means[..., second]
+        return counts, means, products[..., self._places]

@@ -40,6 +40,13 @@ from daace.density.network.profiles import (
 )
 from daace.density.privacy import FEWEST_ROWS, join_small
 
+#: Rounding errors of expected counts.
+NEARLY = 1e-6
+
+#: Counts, means and scatter matrices for each number's family; the axes are numbers, components,
+#: and one or two of numbers.
+Families = tuple[FloatArray, FloatArray, FloatArray]
+
 
 @dataclass(frozen=True, eq=False)
 class MixedLearner:
@@ -167,15 +174,10 @@ class MixedLearner:
         if not self.code_arcs:
             return list(shares), structure, none
 
-        def count_pairs(j: int, k: int) -> FloatArray:
-            both = zip(self.classes, shares, strict=True)
-            return np.concatenate([rows.count_pairs(j, k, s) for rows, s in both], axis=2)
-
-        return (
-            list(shares),
-            structure,
-            choose_parents(count_pairs, self.layout.sizes, self.rows),
-        )
+        both = zip(self.classes, shares, strict=True)
+        pairs = np.concatenate([rows.count_pairs(s) for rows, s in both], axis=1)
+        parents = choose_parents(pairs, self.layout.sizes, self.rows)
+        return list(shares), structure, parents
 
     def _parameters(
         self, shares: Sequence[FloatArray], structure: Structure, parents: IntArray
@@ -193,59 +195,59 @@ class MixedLearner:
         return MixedParameters(numbers, parents, fit_tables(joined, owner))
 
     @cached_property
-    def _everyone(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Statistics of all rows, for each number's family."""
-        every = [rows.statistics(np.ones((len(rows), 1)))[1] for rows in self.classes]
-        return [
-            merge_statistics(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-            for parts in zip(*every, strict=True)
-        ]
+    def _everyone(self) -> Families:
+        """Statistics of all rows, as one component, for each number's family."""
+        every = self._families([np.ones((len(rows), 1)) for rows in self.classes])[1]
+        merged = [merge_statistics(*own) for own in zip(*every, strict=True)]
+        n = len(self.layout.numbers)
+        if not n:
+            return every
+        counts, means, scatters = (np.stack(part) for part in zip(*merged, strict=True))
+        return counts, means, scatters
+
+    def _families(self, shares: Sequence[FloatArray]) -> tuple[FloatArray, Families]:
+        """Return expected sizes, and expected statistics for each number's family."""
+        parts = [rows.statistics(s) for rows, s in zip(self.classes, shares, strict=True)]
+        of_classes = zip(*(families for _, families in parts), strict=True)
+        counts, means, scatters = (np.concatenate(some, axis=1) for some in of_classes)
+        return np.concatenate([sizes for sizes, _ in parts]), (counts, means, scatters)
 
     def _statistics(self, shares: Sequence[FloatArray]) -> SufficientStatistics:
         """Return expected statistics, those of each number's family from rows elsewhere."""
-        parts = [rows.statistics(s) for rows, s in zip(self.classes, shares, strict=True)]
-        counts = np.concatenate([sizes for sizes, _ in parts])
+        sizes, families = self._families(shares)
         both = zip(self.classes, shares, strict=True)
         different = np.concatenate([rows.count_different(s) for rows, s in both], axis=1)
+        for i in np.flatnonzero((different < self.fewest - NEARLY).any(axis=1)):
+            self._join(families[0][i], families[1][i], families[2][i], different[i])
+        with_all = zip(families, self._everyone, strict=True)
+        counts, means, scatters = (np.concatenate(parts, axis=1) for parts in with_all)
+        diagonal = np.einsum("icjj->icj", scatters)
+        diagonal += counts[..., None] * self.grid
+        np.maximum(diagonal, counts[..., None] * SPIKE**2, out=diagonal)
+        diagonal += counts[..., None] * RIDGE
         n = len(self.layout.numbers)
-        families = []
-        for i in range(n):
-            own = [np.concatenate(some) for some in zip(*(f[i] for _, f in parts), strict=True)]
-            families.append(self._family(own[0], own[1], own[2], different[i], self._everyone[i]))
-        means = np.zeros((len(counts) + 1, n))
-        scatters = np.zeros((len(counts) + 1, n, n))
         return SufficientStatistics(
-            np.append(counts, float(self.rows)), means, scatters, tuple(families)
+            np.append(sizes, float(self.rows)),
+            np.zeros((len(sizes) + 1, n)),
+            np.zeros((len(sizes) + 1, n, n)),
+            tuple(map(SufficientStatistics, counts, means, scatters)),
         )
 
-    def _family(
-        self,
-        counts: FloatArray,
-        means: FloatArray,
-        scatters: FloatArray,
-        different: FloatArray,
-        everyone: tuple[FloatArray, FloatArray, FloatArray],
-    ) -> SufficientStatistics:
-        """Return the statistics of a family.
+    def _join(
+        self, counts: FloatArray, means: FloatArray, scatters: FloatArray, different: FloatArray
+    ) -> None:
+        """Let small profiles share their statistics of a family, in place.
 
         Profiles with too few different rows share those of all of them, and of the next larger
         ones until they are enough; see `join_small`.
         """
-        groups = join_small(different, self.fewest - 1e-6)
+        groups = join_small(different, self.fewest - NEARLY)
         for group in np.flatnonzero(np.bincount(groups) > 1):
             some = groups == group
             total, mean, scatter = merge_statistics(counts[some], means[some], scatters[some])
             counts[some] = np.maximum(counts[some], float(self.fewest))
             means[some] = mean
             scatters[some] = scatter * (counts[some] / max(float(total[0]), 1.0))[:, None, None]
-        counts = np.append(counts, everyone[0])
-        means = np.concatenate([means, everyone[1]])
-        scatters = np.concatenate([scatters, everyone[2]])
-        diagonal = np.einsum("cii->ci", scatters)
-        diagonal += counts[:, None] * self.grid
-        np.maximum(diagonal, counts[:, None] * SPIKE**2, out=diagonal)
-        diagonal += counts[:, None] * RIDGE
-        return SufficientStatistics(counts, means, scatters)
 
 
 def _points(rows: MixedRows) -> FloatArray:

@@ -1,8 +1,7 @@
 """Rows of numbers and codes for EM: expected statistics of numbers and expected counts of codes.
 
-Which numbers stand at atoms differs from row to row. Rows are sorted by that pattern: within a
-pattern the log-density is linear in the monomials, and the statistics of a number's family are
-summed over the patterns in which it is elsewhere.
+Which numbers stand at atoms differs from row to row. Rows are sorted by that pattern: the
+statistics of a number's family are summed over the patterns in which it is elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 
 from daace._typing import FloatArray, IntArray
 from daace.density.codes import CodeLayout
+from daace.density.network.code_graph import PairCells
 from daace.density.network.expectation import BLOCK, MonomialRows
 from daace.density.network.profiles import ProfileParameters
 
@@ -76,6 +76,7 @@ class MixedRows:
         place = place.reshape(-1)
         order = np.argsort(place, kind="stable")
         self.numbers, self.codes, self.counted = numbers[order], codes[order], counted[order]
+        self.free = free[order]  # which numbers are elsewhere
         self.layout = layout
         ends = np.searchsorted(place[order], np.arange(len(self.patterns) + 1)).tolist()
         self._parts = [
@@ -93,16 +94,17 @@ class MixedRows:
         tables = np.concatenate([t.reshape(-1, len(logs)) for t in parameters.tables])
         found = np.asarray(self.cells(parameters.parents) @ tables)
         whiteners, offsets = parameters.numbers.whitened()
-        n = whiteners.shape[1]
-        step = max(1, BLOCK // max(1, n**3))  # a wide table has many monomials
-        for begin in range(0, len(logs), step):
-            some = slice(begin, begin + step)
-            of_each = self._parts[0][1].residuals(whiteners[some], offsets[some])
-            flat = of_each.reshape(n, of_each.shape[1] * of_each.shape[2])
-            for free, (rows, part) in zip(self.patterns, self._parts, strict=True):
-                polynomials = (free @ flat).reshape(of_each.shape[1:])
-                polynomials[0] += logs[some]
-                found[rows, some] += part.values(polynomials)
+        c, n = offsets.shape
+        scales = np.log(np.einsum("cii->ci", whiteners)) - 0.5 * np.log(2 * np.pi)
+        found += logs + self.free @ scales.T
+        step = max(1, BLOCK // max(1, c * n))
+        for begin in range(0, len(self), step):
+            rows = slice(begin, begin + step)
+            X = self.numbers[rows].T
+            z = (whiteners.reshape(c * n, n) @ X).reshape(c, n, X.shape[1])
+            z += offsets[:, :, None]
+            z *= z
+            found[rows] -= 0.5 * np.einsum("cir,ri->rc", z, self.free[rows])
         return found
 
     def cells(self, parents: IntArray) -> Any:
@@ -145,28 +147,43 @@ class MixedRows:
             begin += above * size
         return found
 
-    def count_pairs(self, j: int, k: int, shares: FloatArray) -> FloatArray:
-        """Return expected counts of two codes together, shape `(codes of k, codes of j, c)`."""
+    def count_pairs(self, shares: FloatArray) -> FloatArray:
+        """Return expected counts of all pairs of codes, shape `(cells, c)`, see `PairCells`.
+
+        Args:
+            shares: share of each component in each row, shape `(rows, c)`.
+        """
         from scipy.sparse import csr_matrix
 
-        size = self.layout.sizes[j]
-        places = self.codes[:, k] * size + self.codes[:, j]
-        shape = (len(self), self.layout.sizes[k] * size)
-        cells = csr_matrix((np.ones(len(self)), places, np.arange(len(self) + 1)), shape)
-        return np.asarray(cells.T @ shares).reshape(-1, size, shares.shape[1])
+        cells = PairCells.of(tuple(self.layout.sizes))
+        count, width = len(cells.later), int(cells.begins[-1])
+        total = np.zeros((width, shares.shape[1]))
+        step = max(1, BLOCK // max(1, count))
+        for begin in range(0, len(self) if count else 0, step):
+            codes = self.codes[begin : begin + step]
+            places = codes[:, cells.earlier] * cells.sizes[cells.later] + codes[:, cells.later]
+            places += cells.begins[:-1]
+            ends = np.arange(0, places.size + 1, count)
+            found = csr_matrix(
+                (np.ones(places.size), places.reshape(-1), ends), (len(codes), width)
+            )
+            total += np.asarray(found.T @ shares[begin : begin + step])
+        return total
 
     def statistics(
         self, shares: FloatArray
-    ) -> tuple[FloatArray, list[tuple[FloatArray, FloatArray, FloatArray]]]:
+    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
         """Return expected sizes, and counts, means and scatter matrices for each number's family.
 
         Args:
             shares: share of each component in each row.
+
+        Returns:
+            shape `(c,)`; and shapes `(numbers, c)`, `(numbers, c, n)` and `(numbers, c, n, n)`.
         """
         sums = np.stack([part.sums(shares[rows]) for rows, part in self._parts])
-        families = np.tensordot(self.patterns, sums, axes=(0, 0))
-        part = self._parts[0][1]
-        return shares.sum(axis=0), [part.statistics(family) for family in families]
+        families = np.tensordot(self.patterns, sums, axes=(0, 0)).transpose(0, 2, 1)
+        return shares.sum(axis=0), self._parts[0][1].statistics(families)
 
     def count_different(self, shares: FloatArray) -> FloatArray:
         """Return the expected number of different rows that each number's family rests on.
