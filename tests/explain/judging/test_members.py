@@ -85,7 +85,8 @@ def test_members_predict_what_scikit_learn_does(classes):
 def test_slopes_are_those_of_difference_quotients(classes):
     learner, U, places = learn(classes)
     weights = np.random.default_rng(3).normal(size=(len(places), 1 if classes == 2 else classes))
-    for member in (learner.linear(), learner.splines(U), learner.kernels(U[:30]), learner.network()):
+    close = learner.kernels(U[:30])
+    for member in (learner.linear(), learner.splines(U), close, learner.network()):
         slopes = member.slopes(places, weights)
         for j in range(places.shape[1]):
             step = np.zeros(places.shape[1])
