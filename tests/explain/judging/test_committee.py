@@ -7,7 +7,7 @@ import pytest
 
 import daace
 from daace import Explainer, InvalidInput, load_table
-from daace.explain.judging.committee import Committee
+from daace.explain.judging.committee import Committee, _default
 from daace.landscape.goal import Goal
 
 
@@ -150,6 +150,13 @@ def test_judges_survive_json(loans):
     again = daace.Explanation.from_json(e.to_json())
     assert again.judges.equals(e.judges)
     assert again.provenance == e.provenance
+
+
+def test_the_default_is_the_median_of_what_rows_reach_that_all_judges_accept():
+    least = np.r_[np.full(5, 0.3), np.full(6, 0.6), np.full(5, 0.64)]
+    assert _default(least) == 0.6
+    assert _default(np.full(20, 0.9)) == 0.75
+    assert _default(least[:10]) == 0.7  # too few are accepted to tell
 
 
 def test_a_rare_class_gets_a_lower_default():

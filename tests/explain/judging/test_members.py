@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import SplineTransformer
+from sklearn.preprocessing import FunctionTransformer, SplineTransformer
 
 from daace import load_table
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.explain.judging import training
 from daace.explain.judging.members import (
     HiddenLayer,
+    Kernels,
     Linear,
     Splines,
     arrays_of,
@@ -63,7 +67,15 @@ def test_members_predict_what_scikit_learn_does(classes):
         max_iter=training.STEPS,
         random_state=int(again.rng.integers(2**31)),
     ).fit(U[rows], learner.y[rows])
-    for member, theirs in ((learner.linear(), linear), (curves, splines), (network, model)):
+    kernels = learner.kernels(U[:30])
+    smooth = FunctionTransformer(
+        partial(rbf_kernel, Y=kernels.centers, gamma=float(kernels.sharpness[0]))
+    )
+    close = make_pipeline(
+        smooth, LogisticRegression(C=training.KERNELS_C, max_iter=training.STEPS)
+    ).fit(U, learner.y)
+    pairs = ((learner.linear(), linear), (curves, splines), (kernels, close), (network, model))
+    for member, theirs in pairs:
         np.testing.assert_allclose(
             shares(member, places, classes), theirs.predict_proba(places), atol=1e-9
         )
@@ -73,7 +85,8 @@ def test_members_predict_what_scikit_learn_does(classes):
 def test_slopes_are_those_of_difference_quotients(classes):
     learner, U, places = learn(classes)
     weights = np.random.default_rng(3).normal(size=(len(places), 1 if classes == 2 else classes))
-    for member in (learner.linear(), learner.splines(U), learner.network()):
+    close = learner.kernels(U[:30])
+    for member in (learner.linear(), learner.splines(U), close, learner.network()):
         slopes = member.slopes(places, weights)
         for j in range(places.shape[1]):
             step = np.zeros(places.shape[1])
@@ -109,9 +122,23 @@ def test_members_that_rest_on_too_few_rows_are_left_out():
     learner = MemberTraining(rng.normal(size=(14, 12)), np.arange(14) % 2, 2, rng)
     assert learner.linear() is None  # 13 weights need 15 rows
     assert learner.splines(learner.U) is None
+    assert learner.kernels(learner.U[:3]) is not None  # 4 weights need 10 rows
+    assert learner.kernels(learner.U[:1]) is None
     assert learner.network() is None
     learner = MemberTraining(rng.normal(size=(15, 12)), np.arange(15) % 2, 2, rng)
     assert learner.linear() is not None
+
+
+def test_members_are_calibrated_on_rows_that_they_have_not_seen():
+    table = load_table("iris")
+    density = LinearGaussianNetwork().fit(table)
+    trained = training.train_members(density, table)
+    rows = np.concatenate([part.rows for part in trained.parts])
+    np.testing.assert_array_equal(np.sort(rows), np.arange(len(table)))
+    assert trained.unseen.all()
+    first = trained.parts[0]
+    assert len(first.members) == len(trained.members)
+    assert {kind_of(m) for m in first.members} == {kind_of(m) for m in trained.members}
 
 
 def test_members_come_back_from_their_arrays():
@@ -126,6 +153,7 @@ def test_members_come_back_from_their_arrays():
     for made, member in (
         (Linear, learner.linear()),
         (Splines, learner.splines(U)),
+        (Kernels, learner.kernels(U[:30])),
         (HiddenLayer, learner.network()),
     ):
         assert isinstance(member, made)

@@ -21,7 +21,9 @@ from daace import (
     load_table,
 )
 from daace.exceptions import InvalidInput
-from daace.planners.base import Plan
+from daace.planners.base import Clock, Plan
+from daace.planners.rules import discrete
+from daace.planners.rules.whole_numbers import round_plan
 
 
 def solve(problem: Problem, **settings: object) -> Plan:
@@ -48,6 +50,25 @@ def test_all_rules_at_once(counted: LinearGaussianNetwork) -> None:
     assert user["visits"].diff().abs().max() <= 1 + 1e-6
     assert (user["visits"] + user["misses"]).max() <= 14 + 1e-6
     assert problem.met_by(plan.waypoints[-1])
+
+
+def test_more_features_change_where_those_of_the_sparse_path_have_no_whole_numbers(
+    counted: LinearGaussianNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = {"visits": 2, "misses": 12, "score": -1.0}
+    rules = Constraints(integer=["visits", "misses"])
+    problem = Problem(start, Landscape(counted), Goal(1), rules)
+    tried = []
+
+    def fail_where_features_are_held(narrow: Problem, plan: Plan, clock: Clock) -> object:
+        tried.append(int((narrow.feasible.lower == narrow.feasible.upper).sum()))
+        return None if tried[-1] else round_plan(narrow, plan, clock)
+
+    monkeypatch.setattr(discrete, "round_plan", fail_where_features_are_held)
+    plan = solve(problem, sparsity=5.0)
+    assert len(tried) == 2
+    assert tried[0] > tried[1] == 0
+    assert plan.found
 
 
 def test_an_equation_that_the_table_itself_keeps() -> None:

@@ -38,6 +38,7 @@ def describe(e: Answer, *, features: int = NAMED) -> str:
     for number, other in enumerate(e.alternatives, 1):
         lines += ["", f"Alternative {number} ({percent(other.posterior)} '{e.target}'):"]
         lines += step_table(other, other.changes(), features)
+        lines += [f"  {note}" for note in other.notes if note not in e.notes]
     if e.step_count:
         lines += ["", *for_analysts(e, features)]
     return "\n".join(lines)
@@ -60,8 +61,8 @@ def sentences_of_certainty(e: Answer) -> list[str]:
     asked, lines = e.provenance.min_posterior, []
     if asked <= after < asked + JUST_ENOUGH:
         lines.append(
-            f"The values are about the least that gives '{e.target}' the {percent(asked)} "
-            "asked for."
+            f"These values are just enough: with less, '{e.target}' would fall below the "
+            f"{percent(asked)} asked for."
         )
     whose = most_doubtful(e)
     lines.append(
@@ -69,10 +70,11 @@ def sentences_of_certainty(e: Answer) -> list[str]:
     )
     if (held := e.certainty.nearby) is not None:
         lines.append(
-            f"It stays '{e.target}' in {round(100 * held)} of 100 small deviations from the end."
+            f"If these values are missed by a little, it is still '{e.target}' in "
+            f"{round(100 * held)} of 100 cases."
         )
     usual = percent_of_cases(float(e.along["percentile"].iloc[-1]))
-    lines.append(f"The end is more plausible than {usual} of cases.")
+    lines.append(f"A case with these values is more usual than {usual} of all cases.")
     return lines
 
 

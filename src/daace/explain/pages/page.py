@@ -33,7 +33,10 @@ STYLE = """
 .daace details { margin-top: 2rem; border-top: 1px solid #ddd; padding-top: .8rem; }
 .daace summary { cursor: pointer; color: #555; }
 .daace .note { color: #555; font-size: .85rem; margin: .3rem 0; }
-@media print { .daace { max-width: none; padding: 0; font-size: 11px; }
+@media print { .daace { max-width: none; padding: 0; font-size: 11px; line-height: 1.35; }
+  .daace h1 { font-size: 1.4rem; margin: 0 0 .4rem; } .daace h2 { margin: .8rem 0 .2rem; }
+  .daace h3 { margin: .5rem 0 .1rem; } .daace ul { margin: .2rem 0; }
+  .daace .todo { font-size: 12px; line-height: 1.4; }
   .daace details:not([open]) { display: none; }
   .daace tr, .daace img, .daace .cards { break-inside: avoid; }
   .daace h2, .daace h3, .daace h2 + p { break-after: avoid; } }

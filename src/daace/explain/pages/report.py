@@ -47,17 +47,24 @@ def _what_to_do(e: Answer) -> str:
     head = f"<h1>{escape(headline(e))}</h1>"
     if not e.found:
         return f'{head}\n<p class="advice">{"<br>".join(map(escape, advice(e)))}</p>'
-    parts = [head]
-    for step in range(1, e.step_count + 1):
-        changes = e.changes(step)
-        rows = (_change_line(e, row) for row in changes.head(NAMED).itertuples(index=False))
-        rest = smaller_changes(changes, NAMED)
-        listed = [*rows, *([escape(rest)] if rest else [])] or ["nothing changes"]
-        lines = "".join(f"<li>{line}</li>" for line in listed)
-        parts.append(f'<h2>{escape(step_name(e, step))}</h2>\n<ul class="todo">{lines}</ul>')
+    parts = [
+        head,
+        *(
+            f"<h2>{escape(step_name(e, step))}</h2>\n{_todo(e, e.changes(step))}"
+            for step in range(1, e.step_count + 1)
+        ),
+    ]
     if along := follow_sentence(e):
         parts.append(f"<p>{escape(along)}</p>")
     return "\n".join(parts)
+
+
+def _todo(e: Answer, changes: pd.DataFrame) -> str:
+    """Return the largest changes as a list, and how many more there are."""
+    rows = (_change_line(e, row) for row in changes.head(NAMED).itertuples(index=False))
+    rest = smaller_changes(changes, NAMED)
+    listed = [*rows, *([escape(rest)] if rest else [])] or ["nothing changes"]
+    return f'<ul class="todo">{"".join(f"<li>{line}</li>" for line in listed)}</ul>'
 
 
 def _change_line(e: Answer, row: Any) -> str:
@@ -226,11 +233,11 @@ def _alternatives(e: Answer) -> str:
         return ""
     parts = ["<h2>What else would do</h2>"]
     for number, other in enumerate(e.alternatives, 1):
-        rows = other.changes().itertuples(index=False)
-        lines = "".join(f"<li>{_change_line(other, row)}</li>" for row in rows)
         share = f"<small>{percent(other.posterior)} '{escape(str(e.target))}'</small>"
-        parts.append(f'<h3>Alternative {number}{share}</h3>\n<ul class="todo">{lines}</ul>')
-    return "\n".join(parts)
+        parts.append(f"<h3>Alternative {number}{share}</h3>\n{_todo(other, other.changes())}")
+        own = "".join(f"<li>{escape(note)}</li>" for note in other.notes if note not in e.notes)
+        parts.append(f"<ul>{own}</ul>" if own else "")
+    return "\n".join(part for part in parts if part)
 
 
 def _caveats(e: Answer) -> str:
