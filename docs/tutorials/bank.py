@@ -14,6 +14,8 @@ import pandas as pd
 import daace
 from daace.data.loans import draw_loans
 
+pd.set_option("display.max_colwidth", None)
+
 history = draw_loans(1200, rng=np.random.default_rng(1))
 explainer = daace.fit(history, target="decision")
 
@@ -34,7 +36,7 @@ refused.iloc[4, refused.columns.get_loc("months")] = "3o"
 
 # %%
 rules = daace.Constraints(
-    fixed=["age", "purpose"], only_up=["education", "employed_years"], max_changed=5
+    fixed=["age", "purpose"], only_up=["education", "employed_years", "savings"], max_changed=5
 )
 careful = replace(explainer, constraints=rules)
 many = careful.explain_batch(refused, target="granted")
@@ -62,7 +64,7 @@ own = {
     "late_payments": "Some payments were late.",
     "savings": "There are no savings with us.",
 }
-e = next(answer for answer in many if answer.found)
+e = next(answer for answer in many if answer.status == "found")
 print(careful.reasons(e.path.iloc[0], target="granted", most=3, sentences=own))
 print()
 print("\n".join(e.steps()))

@@ -28,9 +28,8 @@ loans.head()
 
 # %%
 train, rest = loans.iloc[:2000], loans.iloc[2000:]
-daace.Table.from_frame(train, target="decision").kinds[
-    ["feature", "kind", "atoms", "perhaps immutable"]
-]
+kinds = daace.Table.from_frame(train, target="decision").kinds
+kinds[["feature", "kind", "atoms", "perhaps immutable"]]
 
 # %% [markdown]
 # ## The model that decides
@@ -74,7 +73,7 @@ e = explainer.explain(person, target="granted", constraints=rules)
 print(e)
 
 # %%
-_ = e.plot("steps")
+e.plot("steps")
 
 # %% [markdown]
 # The end was judged by the model itself, on exactly the row that is returned:

@@ -35,7 +35,7 @@ e = kde.explain(patient, target="benign", min_posterior=0.8)
 print(e)
 
 # %%
-_ = e.plot("landscape")
+e.plot("landscape")
 
 # %% [markdown]
 # Is the end a copy of somebody? The distance of each waypoint to the closest training row says
@@ -78,7 +78,7 @@ f.changes()
 # What the network learned can be read: arcs with their sign, and what sets each profile apart.
 
 # %%
-_ = network.network().plot()
+network.network().plot()
 
 # %%
 network.density.profiles_

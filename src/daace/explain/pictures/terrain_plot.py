@@ -51,10 +51,11 @@ def _draw_map(
     low = min(on_path, -2.0) - 1.0
     high = max(float(ground.plausibility.max()), low + 1.0)
     levels = np.linspace(low, high, 24)
+    axes.set_rasterization_zorder(0)  # hundreds of outlines would make a page heavy
     hills = axes.contourf(
-        x, y, np.clip(ground.plausibility, low, high), levels=levels, cmap=GROUND, extend="min"
-    )
-    hills.set_rasterized(True)
+        x, y, np.clip(ground.plausibility, low, high), levels=levels, cmap=GROUND, extend="min",
+        zorder=-2,
+    )  # fmt: skip
     bar = figure.colorbar(hills, ax=axes, shrink=0.9, pad=0.02, format="%.0f")
     ticks = np.arange(np.ceil(low), np.floor(high) + 1, max(1, round((high - low) / 8)))
     bar.set_ticks(ticks.tolist())
@@ -70,10 +71,10 @@ def _draw_map(
         border = plain(f"'{target}' is at {threshold}")
         handles.append(Line2D([], [], color=BORDER, linestyle="--", label=border))
     if (ground.goal >= 0).any():
-        inside = axes.contourf(
-            x, y, ground.goal, [0, float(ground.goal.max()) + 1], colors=[GOAL], alpha=0.3
-        )
-        inside.set_rasterized(True)
+        axes.contourf(
+            x, y, ground.goal, [0, float(ground.goal.max()) + 1], colors=[GOAL], alpha=0.3,
+            zorder=-1,
+        )  # fmt: skip
         if _crosses(ground.goal):
             axes.contour(x, y, ground.goal, [0], colors=GOAL, linewidths=1.6)
         handles.append(Patch(facecolor=GOAL, alpha=0.45, label=label))
