@@ -101,6 +101,7 @@ def test_settings_reach_the_explainer(api, refused, settings, expected):
     [
         ({"row": {"age": 3}}, "row"),
         ({"row": {"income": False}}, "row"),
+        ({"row": {"education": False}}, "row"),
         ({"row": {"income": "1000"}}, "row"),
         ({"settings": {"speed": 3}}, "settings"),
         ({"settings": {"min_posterior": 2}}, "min_posterior"),

@@ -257,10 +257,12 @@ class Service:
             )
         for feature in self.explainer.density.encoding_.features:
             value = row[feature.name]
-            if not (feature.coded or value is None or is_number(value)):
+            truth = isinstance(value, bool) and bool not in map(type, feature.levels)
+            if truth or not (feature.coded or value is None or is_number(value)):
+                what = "a level" if feature.coded else "a number"
                 raise InvalidInput(
                     argument="row",
-                    expected=f"have a number for '{feature.name}'",
+                    expected=f"have {what} for '{feature.name}'",
                     got=repr(value)[:40],
                 )
         return dict(row)
