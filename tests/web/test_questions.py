@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from daace import Explainer, Face, GaussianMixture, InvalidInput, Link
+from daace import Explainer, Face, GaussianMixture, InvalidInput, Link, fit, load_table
 from daace.web.questions import RowQuestion, known_settings, rules_record, settings_of_call
+from daace.web.service import Service
 
 
 @pytest.fixture
@@ -77,3 +78,11 @@ def test_a_planner_without_a_time_limit_gets_none(explainer):
     other = replace(explainer, planner=Face(rows=np.array([[0.0], [2.0], [4.0]])))
     question = RowQuestion.read({"row": {"x1": 0.0}, "target": "well"})
     assert "time_limit" not in question.arguments(other, "explain", limit=9.0)
+
+
+def test_a_truth_value_is_no_level_of_numbers():
+    table = load_table("loans").take(range(300)).select(["late_payments", "income"])
+    service = Service(fit(table, density="linear-gaussian", judge="density"))
+    assert service.explain({"row": {"late_payments": 0, "income": 2000}})["status"]
+    with pytest.raises(InvalidInput, match="'row' must have a level for 'late_payments'"):
+        service.explain({"row": {"late_payments": False, "income": 2000}})
