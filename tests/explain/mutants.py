@@ -27,6 +27,7 @@ from safetensors.numpy import save as save_tensors
 
 import daace
 from daace.exceptions import DaaceError, InvalidInput, ModelFileError
+from daace.explain.judging.committee import Committee
 
 META, ARRAYS = "meta.json", "arrays.safetensors"
 
@@ -254,7 +255,7 @@ def use_explanation(text: str, *, pages: bool) -> str:
 
 
 def model_files() -> dict[str, bytes]:
-    """One small model file of each kind of density, and of a table with categories."""
+    """One small model file of each kind of density, of tables with categories, of committees."""
     iris = daace.load_table("iris")
     rules = daace.Constraints(
         upper={"petal length": np.inf},
@@ -265,30 +266,39 @@ def model_files() -> dict[str, bytes]:
     mixture = daace.GaussianMixture(
         [1, 1, 1], [[0.0, 0.0], [4.0, 1.0], [2.0, 5.0]], [np.eye(2)] * 3, ["ill", "well", "well"]
     )
-    network = daace.LinearGaussianNetwork(max_parents=2).fit(iris)
+    network, mixed = daace.LinearGaussianNetwork(max_parents=2).fit(iris), mixed_table()
     densities: dict[str, Any] = {
         "linear-gaussian": network,
         "profiles": daace.LinearGaussianNetwork(max_parents=2, profiles=2).fit(iris),
-        "mixed": mixed_network(),
+        "mixed": daace.LinearGaussianNetwork(profiles=2).fit(mixed),
+        "mixed kde": daace.KernelDensity(bandwidth=0.3).fit(mixed),
         "kde": daace.KernelDensity(bandwidth=0.3).fit(iris.take(np.arange(0, 150, 3))),
         "gaussian-mixture": mixture,
         "realnvp": random_flow(network),
+    }
+    mixed_network = densities["mixed"]
+    committees = {
+        "committee of three classes": Committee.train(network, iris, None),
+        "mixed committee": Committee.train(mixed_network, mixed, None),
     }
     files = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m"
         for kind, density in densities.items():
-            known = kind not in ("gaussian-mixture", "mixed")
+            known = kind != "gaussian-mixture" and "mixed" not in kind
             planner = daace.PathOptimizer(vertices=(0, 1), starts=2)
             daace.Explainer(density, planner=planner, constraints=rules if known else None).save(
                 path, include_rows=True
             )
             files[kind] = path.read_bytes()
+        for kind, committee in committees.items():
+            daace.Explainer(committee.density, committee=committee).save(path)
+            files[kind] = path.read_bytes()
     return files
 
 
-def mixed_network() -> Any:
-    """A network over numbers, one with atoms, codes of every kind, and a derived column."""
+def mixed_table() -> daace.Table:
+    """Numbers, one with atoms, codes of every kind, and a derived column."""
     rng = np.random.default_rng(0)
     good = rng.uniform(size=200) < 0.5
     age = rng.integers(20, 60, 200)
@@ -304,8 +314,7 @@ def mixed_network() -> Any:
         }
     )
     frame.loc[:20, "saved"] = np.nan
-    table = daace.Table.from_frame(frame, target="class")
-    return daace.LinearGaussianNetwork(profiles=2).fit(table)
+    return daace.Table.from_frame(frame, target="class")
 
 
 def random_flow(like: Any) -> Any:
@@ -336,10 +345,14 @@ def explanations() -> dict[str, str]:
     rules = daace.Constraints(upper={"x2": np.inf}, lower={"x1": -3.0}, only_up=["x2"])
     explainer = daace.Explainer(density, constraints=rules)
     judged = daace.Explainer(density, classifier=lambda X: 1 / (1 + np.exp(2 - X["x1"])))
-    mixed = daace.Explainer(mixed_network())
+    table = mixed_table()
+    network = daace.LinearGaussianNetwork(profiles=2).fit(table)
+    mixed = daace.Explainer(network)
+    sure = daace.Explainer(network, committee=Committee.train(network, table, None))
     ill = {"age": 30, "saved": 0.0, "job": None, "size": "m", "kids": 0}
     answers = {
         "mixed": mixed.explain(ill, target="well", alternatives=1),
+        "committee": sure.explain(ill, target="well"),
         "found": explainer.explain([0.0, 0.0], target="well", alternatives=2),
         "not found": explainer.explain([0.0, 0.0], target="well", plausibility=50),
         "judged": judged.explain([0.0, 0.0], target="well"),

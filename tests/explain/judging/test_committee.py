@@ -167,3 +167,50 @@ def test_a_rare_class_gets_a_lower_default():
     common, rare = committee.defaults
     assert common == 0.75
     assert 0.5 <= rare < 0.75
+
+
+def too_many(arrays: dict[str, np.ndarray], what: str) -> None:
+    """Make arrays of a committee that would take gigabytes."""
+    network, splines = "2.network.", "1.splines."
+    width, scores = arrays["0.linear.weights"].shape
+    numbers = len(arrays[f"{splines}knots"])
+    if what == "units":
+        arrays[f"{network}hidden"] = np.zeros((width, 10_000))
+        arrays[f"{network}shift"] = np.zeros(10_000)
+        arrays[f"{network}weights"] = np.zeros((10_000, scores))
+    elif what == "knots":
+        arrays[f"{splines}knots"] = np.tile(np.arange(10_000.0), (numbers, 1))
+        arrays[f"{splines}pieces"] = np.zeros((numbers, 10_001, 4, scores))
+    elif what == "members":
+        for number in range(5, 3000):
+            arrays[f"{number}.linear.weights"] = arrays["0.linear.weights"]
+            arrays[f"{number}.linear.bias"] = arrays["0.linear.bias"]
+        for name in ("slope", "offset"):
+            arrays[name] = np.ones((3001, arrays[name].shape[1]))
+    elif what == "marks":
+        for name in ("marked", "codes"):
+            few = arrays[f"inputs.{name}"]
+            arrays[f"inputs.{name}"] = np.concatenate([few, np.full(10_000, few[0])])
+        for name in [n for n in arrays if n.endswith(("linear.weights", "hidden", "s.weights"))]:
+            more = np.zeros((10_000, arrays[name].shape[1]))
+            arrays[name] = np.concatenate([arrays[name], more])
+    else:
+        column = arrays["inputs.marked"][0]
+        arrays["inputs.joined"] = np.tile([[column, 0.0, 0.0]], (10_000, 1))
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("units", "has 10,000 hidden units, and 100 is the limit"),
+        ("knots", "has 10,000 knots, and 100 is the limit"),
+        ("members", "has more than 20 members"),
+        ("marks", "the inputs of its committee do not fit its features"),
+        ("joined levels", "the inputs of its committee do not fit its features"),
+    ],
+)
+def test_a_committee_that_would_take_all_memory_is_refused(loans, what, message):
+    arrays = loans.committee.to_arrays()
+    too_many(arrays, what)
+    with pytest.raises(ValueError, match=message):
+        Committee.from_arrays(loans.density, arrays)

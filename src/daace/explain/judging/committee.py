@@ -20,6 +20,7 @@ from daace.density.bayes import log_sum_exp
 from daace.density.draws import HeldOut
 from daace.explain.judging.calibration import fit_calibration
 from daace.explain.judging.members import (
+    MAX_MEMBERS,
     Inputs,
     Member,
     arrays_of,
@@ -237,6 +238,8 @@ class Committee:
         inputs = read_inputs(parts.pop("inputs"), encoding.code_sizes, encoding.width)
         classes = len(density.classes_)
         scores = 1 if classes == 2 else classes
+        if len(parts) > MAX_MEMBERS:
+            raise ValueError(f"its committee has more than {MAX_MEMBERS} members")
         members = []
         for number in range(len(parts)):
             prefix = next(prefix for prefix in parts if prefix.startswith(f"{number}."))

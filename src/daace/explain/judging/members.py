@@ -14,6 +14,10 @@ import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
 
+#: Largest numbers of members, of hidden units and of knots that a file may have: each is evaluated
+#: at every draw, and a small file must not take all memory.
+MAX_MEMBERS, MAX_UNITS, MAX_KNOTS = 20, 100, 100
+
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
@@ -257,17 +261,22 @@ def read_inputs(arrays: Mapping[str, FloatArray], code_sizes: Mapping[int, int],
         ((taken >= 0) & (taken < n)).all()
         and len(np.unique(columns)) == len(columns)
         and (moving != coded).all()
-        and np.isin(marked, list(code_sizes)).all()
-        and all(
-            0 <= other < code_sizes.get(int(j), 0) and j % 1 == other % 1 == 0
-            for j, _, other in joined
-        )
+        and _are_levels(arrays["marked"], arrays["codes"], code_sizes)
+        and _are_levels(joined[:, 0], joined[:, 1], code_sizes)
+        and all(0 <= other < code_sizes[int(j)] for j, _, other in joined)
         and (arrays["scale"] > 0).all()
     ):
         raise ValueError("the inputs of its committee do not fit its features")
     return Inputs(
         columns, arrays["center"], arrays["scale"], moving, marked, arrays["codes"], joined
     )
+
+
+def _are_levels(columns: FloatArray, codes: FloatArray, code_sizes: Mapping[int, int]) -> bool:
+    """Tell whether these are codes of columns that hold codes, each once."""
+    pairs = list(zip(columns.tolist(), codes.tolist(), strict=True))
+    known = all(j in code_sizes and code in range(code_sizes[int(j)]) for j, code in pairs)
+    return known and len(set(pairs)) == len(pairs)
 
 
 def read_member(kind: str, arrays: Mapping[str, FloatArray], inputs: Inputs, scores: int) -> Member:
@@ -290,9 +299,11 @@ def read_member(kind: str, arrays: Mapping[str, FloatArray], inputs: Inputs, sco
         shapes = {"centers": (count, width), "sharpness": (1,), "weights": (count, scores)}
     elif kind == "network":
         units = len(arrays["shift"])
+        _check_size("hidden units", units, MAX_UNITS)
         shapes = {"hidden": (width, units), "shift": (units,), "weights": (units, scores)}
     else:
         knots = arrays["knots"].shape[-1]
+        _check_size("knots", knots, MAX_KNOTS)
         shapes = {
             "knots": (numbers, knots),
             "pieces": (numbers, knots + 1, 4, scores),
@@ -302,6 +313,12 @@ def read_member(kind: str, arrays: Mapping[str, FloatArray], inputs: Inputs, sco
     if kind == "splines" and not (np.diff(arrays["knots"]) > 0).all():
         raise ValueError("the knots of its splines do not ascend")
     return KINDS[kind](**arrays)
+
+
+def _check_size(what: str, size: int, most: int) -> None:
+    """Raise `ValueError` for a member that is larger than any that is trained."""
+    if size > most:
+        raise ValueError(f"its committee has {size:,} {what}, and {most:,} is the limit")
 
 
 def _check_shapes(arrays: Mapping[str, FloatArray], shapes: Mapping[str, tuple[int, ...]]) -> None:
