@@ -195,3 +195,17 @@ def test_levels_that_the_model_does_not_name_stay_as_they_are() -> None:
     rules = Constraints(fixed=["job"])
     plain = Explainer(density).explain(row, target="yes", constraints=rules)
     assert set(plain.path["job"]) == {"falconer"}
+
+
+def test_tables_of_categories_alone() -> None:
+    rng = np.random.default_rng(0)
+    good = rng.random(200) < 0.5
+    frame = pd.DataFrame(
+        {"a": rng.choice(["u", "v", "w"], 200), "b": good ^ (rng.random(200) < 0.2)}
+    )
+    frame["y"] = np.where(good, "yes", "no")
+    density = LinearGaussianNetwork().fit(Table.from_frame(frame, target="y"))
+    row = frame[~frame["b"]].iloc[[0]]
+    e = Explainer(density).explain(row, target="yes")
+    assert e.found
+    assert e.counterfactual["b"]

@@ -23,6 +23,9 @@ DATE = re.compile(
 #: Share of a text column's distinct values that are numbers at which the others are mistakes.
 MOSTLY = 0.9
 
+#: Signs of shares and money around a number.
+SIGNS = re.compile(r"[%$€£,\s]")
+
 
 def screen(name: str, series: pd.Series, *, category: bool = False) -> pd.Series:
     """Return a column with objects as what they are: text stays, numbers become float64.
@@ -134,10 +137,14 @@ def _check_text(name: str, series: pd.Series, *, category: bool) -> None:
         return
     plain = [bool(NUMBER.fullmatch(value.strip())) for value in distinct]
     commas = [bool(NUMBER.fullmatch(value.strip().replace(",", ""))) for value in distinct]
+    bare = [bool(NUMBER.fullmatch(SIGNS.sub("", value))) for value in distinct]
     levels = len(distinct) < FEW_VALUES and 2 * len(distinct) <= len(series)
     if all(commas) and not all(plain):
         convert = f"frame['{name}'].str.replace(',', '').astype(float)"
         got = f"numbers with commas in {quote([name])}"
+    elif all(bare) and not all(plain) and not levels:
+        convert = f"frame['{name}'].str.replace(r'[%$€£,]', '', regex=True).astype(float)"
+        got = f"numbers with signs in {quote([name])}, such as '{distinct[0]}'"
     elif all(plain) and not levels:
         convert = f"frame.astype({{'{name}': float}})"
         got = f"numbers kept as text in {quote([name])}"

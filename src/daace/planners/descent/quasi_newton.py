@@ -51,7 +51,8 @@ class Metric:
             X = pool.X * (1.0 if weights is None else weights)
             X[:, [] if codes is None else codes] = 0.0
             variance, axes = np.linalg.eigh(np.atleast_2d(np.cov(X, rowvar=False)))
-        precision = 1.0 / np.maximum(variance, 1e-6 * variance.max())
+        # Without any number that varies there is nothing to measure.
+        precision = 1.0 / np.maximum(variance, 1e-6 * (variance.max() or 1.0))
         return cls(axes, precision, 1.0 if weights is None else weights)
 
     def rotate(self, vectors: FloatArray) -> FloatArray:
