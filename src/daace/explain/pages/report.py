@@ -20,7 +20,6 @@ from daace.explain.answers.words import (
     format_size,
     headline,
     sentences_of_certainty,
-    smaller_changes,
     step_name,
 )
 from daace.explain.pages.page import PAGE, STYLE, cards, picture, table
@@ -60,10 +59,13 @@ def _what_to_do(e: Answer) -> str:
 
 
 def _todo(e: Answer, changes: pd.DataFrame) -> str:
-    """Return the largest changes as a list, and how many more there are."""
+    """Return the largest changes as a list, and the values that the others go to in one line."""
     rows = (_change_line(e, row) for row in changes.head(NAMED).itertuples(index=False))
-    rest = smaller_changes(changes, NAMED)
-    listed = [*rows, *([escape(rest)] if rest else [])] or ["nothing changes"]
+    others = changes.iloc[NAMED:]
+    values = zip(others["feature"], others["from"], others["to"], strict=True)
+    rest = [f"{name} to {format_change(e, name, *both)[1]}" for name, *both in values]
+    smaller = f"<small>and smaller changes: {escape(', '.join(rest))}</small>"
+    listed = [*rows, *([smaller] if rest else [])] or ["nothing changes"]
     return f'<ul class="todo">{"".join(f"<li>{line}</li>" for line in listed)}</ul>'
 
 
