@@ -79,12 +79,14 @@ def build(script: Path, config: MkDocsConfig) -> list[File]:
 def execute(notebook: Any, script: Path) -> None:
     """Run a notebook in a new folder, so that it leaves no files behind."""
     with tempfile.TemporaryDirectory() as folder:
+        sockets = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
         client = NotebookClient(
             notebook,
             timeout=LIMIT,
+            startup_timeout=LIMIT,
             kernel_name="python3",
             resources={"metadata": {"path": folder}},
-            config=Config({"KernelManager": {"transport": "ipc"}}),  # no open port
+            config=sockets,  # in the folder, not open ports
         )
         try:
             client.execute()
