@@ -57,7 +57,7 @@ FOLDS, ROTATED = 4, 2_500
 STEPS = 100
 
 
-class Part(NamedTuple):
+class Fold(NamedTuple):
     """Some of the rows, and members like the committee's, trained on all others."""
 
     rows: IntArray
@@ -80,7 +80,7 @@ class Training:
     members: tuple[Member, ...]
     X: FloatArray
     y: IntArray
-    parts: tuple[Part, ...]
+    parts: tuple[Fold, ...]
 
     @property
     def unseen(self) -> BoolArray:
@@ -126,7 +126,7 @@ def train_members(density: ConditionalDensity, table: Table) -> Training:
         for members in trained
     ]
     parts = [
-        Part(np.flatnonzero(~rows), members) for rows, members in zip(chosen, kept, strict=False)
+        Fold(np.flatnonzero(~rows), members) for rows, members in zip(chosen, kept, strict=False)
     ]
     return Training(inputs, kept[-1], X, y, tuple(parts))
 
