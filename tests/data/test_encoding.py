@@ -241,6 +241,7 @@ def encoding() -> Encoding:
         ({"age": [30, 31.5]}, "'age' in row 1 must be a whole number, as in every row"),
         ({"age": [30, "old"]}, "'age' in row 1 must be a number. Got 'old'."),
         ({"income": ["12", "13"]}, ""),
+        ({"income": ["12", "13 or so"]}, "'income' in row 1 must be a number. Got '13 or so'."),
         ({"income": [1.0, np.nan]}, "'income' in row 1 must not be missing"),
         ({"income": [np.inf, 1.0]}, "'income' in row 0 must be finite, below 1e+100"),
         ({"savings": [np.nan, 2.0]}, ""),

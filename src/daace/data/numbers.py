@@ -43,7 +43,17 @@ def parse_numbers(column: pd.Series) -> FloatArray:
     return values
 
 
+def parse_number(text: str) -> float:
+    """Return the number that a text is, NaN if it is none.
+
+    Example:
+        >>> parse_number(" 1.5"), parse_number("many")
+        (1.5, nan)
+    """
+    return float(text) if NUMBER.fullmatch(text.strip()) else math.nan
+
+
 def _parse(value: object) -> float:
     if isinstance(value, str):
-        return float(value) if NUMBER.fullmatch(value.strip()) else math.nan
+        return parse_number(value)
     return float(value) if isinstance(value, numbers.Real | Decimal) else math.nan

@@ -12,12 +12,14 @@ from daace._typing import FloatArray, IntArray
 from daace._wording import quote
 from daace.data.dtypes import plain_level
 from daace.data.kinds import Feature
-from daace.data.numbers import LARGEST, NUMBER
+from daace.data.numbers import LARGEST, parse_number
 from daace.exceptions import InvalidInput
 
 
 def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
     """Return the code of each cell of an ordered feature or category.
+
+    Text that is a plain number counts as one: a single word turns a whole column into text.
 
     Args:
         column: the cells.
@@ -30,8 +32,8 @@ def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
     table = np.empty(len(values) + 1)
     for place, value in enumerate(values):
         code = feature.code_of.get(value) if _hashable(value) else None
-        if code is None and isinstance(value, str) and NUMBER.fullmatch(value.strip()):
-            code = feature.code_of.get(float(value))  # a single word turns a whole column into text
+        if code is None and isinstance(value, str):
+            code = feature.code_of.get(plain_level(parse_number(value)))
         if code is None:
             code = feature.pool_code
         if code is None:
@@ -46,7 +48,7 @@ def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
 
 
 def read_values(column: pd.Series, feature: Feature) -> FloatArray:
-    """Return the value of each cell of a number, NaN for gaps.
+    """Return the value of each cell of a number, NaN for gaps; text may be a number, as above.
 
     Args:
         column: the cells.
@@ -106,10 +108,10 @@ def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
 def _number(cell: Any, row: int, feature: Feature) -> float:
     if isinstance(cell, numbers.Real | np.bool_):
         return float(cell)
-    if isinstance(cell, str) and NUMBER.fullmatch(cell.strip()):
-        return float(cell)  # a single word turns a whole column into text
     if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return np.nan
+    if isinstance(cell, str) and not np.isnan(number := parse_number(cell)):
+        return number
     raise InvalidInput(
         argument=_place(row, feature), expected="be a number", got=f"'{str(cell)[:40]}'"
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from daace import Constraints, Explanation
+from daace import Constraints, Explanation, LinearGaussianNetwork, Table
 from daace.exceptions import InvalidInput
 from daace.explain.asking.rows import read_column, read_rows
 from daace.explain.explainer import Explainer
@@ -234,3 +234,25 @@ def test_a_table_without_rows_has_a_header(simple, tmp_path, suffix, long):
     assert len(table) == 0
     assert table.columns.tolist()[:3] == ["who", "row", "status"]
     assert ("feature" in table.columns) == long
+
+
+def test_a_word_in_a_row_of_a_mixed_table_does_not_spoil_the_others():
+    """It turns the whole column into text, in the file as in a frame."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 70, 200),
+            "kids": rng.integers(0, 4, 200),
+            "job": rng.choice(["cook", "smith"], 200),
+            "class": rng.choice(["yes", "no"], 200),
+        }
+    )
+    density = LinearGaussianNetwork().fit(Table.from_frame(frame, target="class"))
+    good = frame.head(6).drop(columns="class")
+    bad = good.astype(str)
+    bad.loc[1, "age"], bad.loc[2, "kids"] = "many", "some"
+    found, expected = read_rows(density, bad), read_rows(density, good)
+    assert found.invalid.keys() == {1, 2}
+    assert "'age' in row 0 must be a number. Got 'many'" in found.invalid[1]
+    others = [0, 3, 4, 5]
+    np.testing.assert_array_equal(found.values[others], expected.values[others])
