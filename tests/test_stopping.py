@@ -102,18 +102,18 @@ BLOCK = 64
 #: Run before the command: after the first block, its workers are at work until they are ended.
 ENDLESS = f"""
 import threading
-from daace.explain import answering
 from daace.explain.files import stream
+from daace.explain.several import jobs
 
 stream.BLOCK = {BLOCK}
-answer = answering.answer_chunk
+answer = jobs.answer_chunk
 
 def answer_the_first_block(query):
     if query.first >= {BLOCK}:
         threading.Event().wait()
     return answer(query)
 
-answering.answer_chunk = answer_the_first_block
+jobs.answer_chunk = answer_the_first_block
 """
 
 

@@ -169,9 +169,9 @@ def test_a_rare_class_gets_a_lower_default():
     assert 0.5 <= rare < 0.75
 
 
-def too_many(arrays: dict[str, np.ndarray], what: str) -> None:
-    """Make arrays of a committee that would take gigabytes."""
-    network, splines = "2.network.", "1.splines."
+def spoil(arrays: dict[str, np.ndarray], what: str) -> None:
+    """Make arrays of a committee that would take gigabytes, or are none."""
+    network, splines = "3.network.", "1.splines."
     width, scores = arrays["0.linear.weights"].shape
     numbers = len(arrays[f"{splines}knots"])
     if what == "units":
@@ -182,7 +182,7 @@ def too_many(arrays: dict[str, np.ndarray], what: str) -> None:
         arrays[f"{splines}knots"] = np.tile(np.arange(10_000.0), (numbers, 1))
         arrays[f"{splines}pieces"] = np.zeros((numbers, 10_001, 4, scores))
     elif what == "members":
-        for number in range(5, 3000):
+        for number in range(6, 3000):
             arrays[f"{number}.linear.weights"] = arrays["0.linear.weights"]
             arrays[f"{number}.linear.bias"] = arrays["0.linear.bias"]
         for name in ("slope", "offset"):
@@ -194,6 +194,9 @@ def too_many(arrays: dict[str, np.ndarray], what: str) -> None:
         for name in [n for n in arrays if n.endswith(("linear.weights", "hidden", "s.weights"))]:
             more = np.zeros((10_000, arrays[name].shape[1]))
             arrays[name] = np.concatenate([arrays[name], more])
+    elif what == "a number left out":
+        for name in [n for n in arrays if n.startswith("4.")]:
+            arrays[f"6.{name.removeprefix('4.')}"] = arrays.pop(name)
     else:
         column = arrays["inputs.marked"][0]
         arrays["inputs.joined"] = np.tile([[column, 0.0, 0.0]], (10_000, 1))
@@ -205,12 +208,13 @@ def too_many(arrays: dict[str, np.ndarray], what: str) -> None:
         ("units", "has 10,000 hidden units, and 100 is the limit"),
         ("knots", "has 10,000 knots, and 100 is the limit"),
         ("members", "has more than 20 members"),
+        ("a number left out", "are not numbered one by one"),
         ("marks", "the inputs of its committee do not fit its features"),
         ("joined levels", "the inputs of its committee do not fit its features"),
     ],
 )
-def test_a_committee_that_would_take_all_memory_is_refused(loans, what, message):
+def test_a_committee_of_other_arrays_is_refused(loans, what, message):
     arrays = loans.committee.to_arrays()
-    too_many(arrays, what)
+    spoil(arrays, what)
     with pytest.raises(ValueError, match=message):
         Committee.from_arrays(loans.density, arrays)

@@ -240,9 +240,10 @@ class Committee:
         scores = 1 if classes == 2 else classes
         if len(parts) > MAX_MEMBERS:
             raise ValueError(f"its committee has more than {MAX_MEMBERS} members")
+        if {prefix.partition(".")[0] for prefix in parts} != set(map(str, range(len(parts)))):
+            raise ValueError("the members of its committee are not numbered one by one")
         members = []
-        for number in range(len(parts)):
-            prefix = next(prefix for prefix in parts if prefix.startswith(f"{number}."))
+        for prefix in sorted(parts, key=lambda prefix: int(prefix.partition(".")[0])):
             kind = prefix.partition(".")[2]
             members.append(read_member(kind, parts[prefix], inputs, scores))
         judges = (1 + len(members), classes)
