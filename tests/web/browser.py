@@ -102,6 +102,13 @@ class Page:
             f"'{selector}' with '{words}'",
         )
         self.run("arguments[0].scrollIntoView({block: 'center'})", found)
+        seen: list[Any] = []
+
+        def rests() -> bool:  # pictures that arrive move what is below them
+            seen.append(self.run("return arguments[0].getBoundingClientRect()", found))
+            return seen[-1] in seen[-2:-1]
+
+        self.until(rests, f"rest of '{selector}'")
         found.click()
 
     def set_value(self, selector: str, value: object, event: str = "change") -> None:
