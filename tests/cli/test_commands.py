@@ -550,6 +550,36 @@ def test_ids_are_left_out_with_a_note(run, folder):
     assert "customer_id" in daace.load("kept.daace").density.features_
 
 
+def test_kinds_and_orders_in_a_shell(run, folder):
+    frame = pd.read_csv(folder / "data.csv").drop(columns="id")
+    frame["size"] = np.resize(["small", "large", "medium"], len(frame))
+    frame["rank"] = np.resize([2, 1, 3, 1, 3], len(frame))
+    frame.to_csv(folder / "sizes.csv", index=False)
+    arguments = ["fit", "sizes.csv", "--target", "class", "--judge", "density", "-o", "s.daace"]
+    chosen = [
+        "--order",
+        "size=small,medium,large",
+        "--order",
+        "rank=3,2,1",
+        "--drop",
+        "petal width",
+    ]
+    assert run(*arguments, *chosen, "--kind", "petal length=category")[0] == 0
+    features = {f.name: f for f in daace.load("s.daace").density.encoding_.features}
+    assert features["size"].levels == ("small", "medium", "large")
+    assert features["rank"].levels == (3, 2, 1)
+    assert features["petal length"].kind == "category"
+    for wrong, message in (
+        (("--order", "colour=red,blue"), "'--order' must begin with a column and '=':"),
+        (("--order", "rank=low,high"), "'--order' must list numbers for 'rank'. Got 'low,high'."),
+        (("--kind", "size=ordered"), "pass --order 'size=LOW,...,HIGH'."),
+        (("--kind", "size=word"), "The kind of 'size' must be one of"),
+    ):
+        code, _, err = run(*arguments, *wrong)
+        assert (code, err.count("\n")) == (2, 1)
+        assert message in err
+
+
 def test_row_numbers_are_no_feature(run, folder):
     frame = pd.read_csv(folder / "data.csv").drop(columns="id")
     frame.to_csv(folder / "numbered.csv")

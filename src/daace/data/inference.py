@@ -247,6 +247,7 @@ def _levels(column: Column) -> dict[Level, int]:
             argument=f"The order of '{column.name}'",
             expected="be given, since text does not tell it",
             remedy=f"pass order={{'{column.name}': [...]}} with the levels from low to high",
+            in_shell=f"pass --order '{column.name}=LOW,...,HIGH'",
         )
     if column.kind == "ordered":
         _check_ladder(column, counts)
@@ -264,6 +265,10 @@ def _check_ladder(column: Column, counts: Mapping[Level, int]) -> None:
             remedy=(
                 f"pass order={{'{column.name}': [...]}} if its levels are no secret, or choose "
                 "another kind"
+            ),
+            in_shell=(
+                f"pass --order '{column.name}=LOW,...,HIGH' if its levels are no secret, or "
+                f"another --kind '{column.name}=KIND'"
             ),
         )
 

@@ -131,14 +131,17 @@ def _place(row: int, feature: Feature) -> str:
 
 def _unknown_level(value: object, row: int, feature: Feature) -> InvalidInput:
     known = list(map(str, feature.levels))
-    again = "on a table with this level"
+    choose = "choose one of them, or fit again on a table with this level"
+    in_shell = ""
     if isinstance(value, int | float) and feature.kind == "ordered":
-        again += f", or with kinds={{'{feature.name}': 'whole'}}"
+        in_shell = f"{choose}, or with --kind '{feature.name}=whole'"
+        choose += f", or with kinds={{'{feature.name}': 'whole'}}"
     return InvalidInput(
         argument=_place(row, feature),
         expected=f"be a level that the table had: {quote(known, limit=12)}",
         got=f"'{str(value)[:40]}'",
-        remedy=f"choose one of them, or fit again {again}",
+        remedy=choose,
+        in_shell=in_shell,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def _check_text(name: str, series: pd.Series, *, category: bool) -> None:
     """Refuse dates, and numbers that are written as text."""
     distinct = [str(value) for value in series.dropna().unique()]
     if distinct and all(DATE.fullmatch(value) for value in distinct):
-        raise _dates(name, text=True)
+        raise _dates(name, distinct)
     if category or not distinct:
         return
     plain = [bool(NUMBER.fullmatch(value.strip())) for value in distinct]
@@ -162,7 +163,7 @@ def _check_text(name: str, series: pd.Series, *, category: bool) -> None:
             f"convert them, for example with {convert}, or pass kinds={{'{name}': 'category'}} if "
             "they are names"
         ),
-        in_shell=PLAIN_NUMBERS,
+        in_shell=f"{PLAIN_NUMBERS}, or pass --kind '{name}=category' if they are names",
     )
 
 
@@ -178,8 +179,18 @@ def _text_among_numbers(name: str, odd: BoolArray) -> InvalidInput:
     )
 
 
-def _dates(name: str, *, text: bool = False) -> InvalidInput:
-    day = f"pandas.to_datetime(frame['{name}'])" if text else f"frame['{name}']"
+def _dates(name: str, text: Sequence[str] = ()) -> InvalidInput:
+    """Return the error about a column of dates.
+
+    Args:
+        name: of the column.
+        text: its dates, where they are text.
+    """
+    day = f"frame['{name}']"
+    if text:
+        first = [int(re.split("[-/.]", value.strip())[0]) for value in text]
+        days_first = any(12 < number < 100 for number in first)
+        day = f"pandas.to_datetime({day}{', dayfirst=True' if days_first else ''})"
     return InvalidInput(
         argument="frame",
         expected="not have dates",
