@@ -5,8 +5,8 @@
 # applicant was refused. What would have to change, as *this* model sees it, through states that
 # occur in practice?
 #
-# The table is simulated (`daace.data.loans`), so that anybody can run this page and nobody's data
-# is in it.
+# The table is simulated (`daace.data.loans`), so that anybody can run this page and it contains
+# nobody's data.
 
 # %%
 from dataclasses import replace
@@ -21,7 +21,7 @@ loans = daace.load_table("loans").to_frame()
 loans.head()
 
 # %% [markdown]
-# ## What the columns are taken for
+# ## How the columns are read
 #
 # Nothing is encoded or imputed. A third of the applicants have no savings at all, and young ones
 # often no credit score: both are *atoms*, states of their own.

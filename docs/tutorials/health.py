@@ -2,8 +2,8 @@
 # # Health, with privacy
 #
 # Two questions about 569 breast tumours, described by measurements of cell nuclei and classed as
-# benign or malignant: in what would this malignant tumour have to differ to be taken for a benign
-# one? And what does the model know about single patients?
+# benign or malignant: how would this malignant tumour have to differ to be classified as benign?
+# And what does the model know about single patients?
 #
 # This is no advice on treatment: nobody can change a measurement. Here a path explains what the
 # model looks at.
