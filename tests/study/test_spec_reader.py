@@ -142,3 +142,11 @@ def test_the_papers_study_is_the_papers() -> None:
     )  # fmt: skip
     assert spec.beside == ("BayesACE (profiles)",)
     assert spec.algorithm("BayesACE (profiles)").settings == spec.algorithm("BayesACE").settings
+
+
+def test_records_of_earlier_versions_count(
+    monkeypatch: pytest.MonkeyPatch, tiny: StudySpec
+) -> None:
+    monkeypatch.setattr("daace.__version__", "9.9.9")
+    first = next(iter(TableKeys(tiny, tiny.tables[0], "").trials()))
+    assert first.key == "45500a06a6d3ce3051dd"

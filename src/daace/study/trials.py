@@ -11,8 +11,9 @@ from itertools import product
 
 from daace.study.spec import TRUTH, AlgorithmSpec, StudySpec, TableSpec, digest
 
-#: Raised when the way from a problem to its record changes within one version of the package.
-PROTOCOL = 1
+#: The way from a problem to its record, by the version of the package that it began with. It
+#: changes when earlier records no longer count; a new version alone leaves runs resumable.
+PROTOCOL = "0.1.0/1"
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Trial:
     """One problem, given to one algorithm.
 
     Attributes:
-        key: hash of the problem, the settings, the density and the version of the code.
+        key: hash of the problem, the settings, the density and the protocol.
         table: name of the table.
         algorithm: name of the algorithm.
         instance: number of the start.
@@ -66,7 +67,7 @@ class TableKeys:
         """Key of the truth."""
         truth = self.spec.truth
         learned = () if self.table.mixture else (truth.kind, truth.settings)
-        return digest(_code_version(), self.fingerprint, learned)
+        return digest(PROTOCOL, self.fingerprint, learned)
 
     @property
     def sample(self) -> str:
@@ -164,12 +165,6 @@ def _is_given(algorithm: AlgorithmSpec, trial: Trial) -> bool:
     given = (trial.table, trial.penalty, trial.plausibility, trial.certainty)
     fits = all(w is None or g in w for w, g in zip(wanted, given, strict=True))
     return fits and (only.instances is None or trial.instance < only.instances)
-
-
-def _code_version() -> str:
-    from daace import __version__
-
-    return f"{__version__}/{PROTOCOL}"
 
 
 def _own_code(algorithm: AlgorithmSpec) -> str:
