@@ -21,7 +21,8 @@ def test_the_licence_of_every_dependency_is_listed() -> None:
             assert re.split(r"[^\w-]", wanted)[0] in page, wanted
 
 
-def test_the_citation_is_of_this_version() -> None:
+def test_citation_and_readme_are_of_this_version() -> None:
+    assert f"| version compared | {daace.__version__} |" in read("README.md")
     assert f"version: {daace.__version__}" in read("CITATION.cff").splitlines()
     assert "license: MIT" in read("CITATION.cff")
 
