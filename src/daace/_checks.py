@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from daace._wording import quote
 from daace.exceptions import InvalidInput
@@ -47,6 +47,26 @@ def check_integer(name: str, value: object, *, at_least: int) -> None:
         raise InvalidInput(
             argument=name, expected=f"be an integer of at least {at_least}", got=repr(value)
         )
+
+
+def check_word_or(
+    check: Callable[[str, object], None], name: str, value: object, *, word: str, expected: str
+) -> None:
+    """Raise `InvalidInput` unless the value is a word, or passes a check.
+
+    Args:
+        check: of the argument's name and value.
+        name: of the argument.
+        value: that was given.
+        word: that may stand in its place, such as "cv".
+        expected: what the value must be, the word included.
+    """
+    if isinstance(value, str) and value == word:
+        return
+    try:
+        check(name, value)
+    except InvalidInput:
+        raise InvalidInput(argument=name, expected=expected, got=repr(value)) from None
 
 
 def check_known(owner: str, given: Iterable[str], known: Iterable[str]) -> None:

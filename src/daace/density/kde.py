@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from daace._checks import check_integer, check_number
+from daace._checks import check_integer, check_number, check_word_or
 from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace.data.table import Table
 from daace.density.bandwidth import best_bandwidth, best_bandwidths
@@ -80,24 +81,14 @@ class KernelDensity(ConditionalDensity):
         smoothing: float | Literal["cv"] = "cv",
         max_rows_per_class: int = 10_000,
     ) -> None:
-        if bandwidth != "cv":
-            try:
-                check_number("bandwidth", bandwidth, above=0)
-            except InvalidInput:
-                raise InvalidInput(
-                    argument="bandwidth",
-                    expected="be a positive number or 'cv'",
-                    got=repr(bandwidth),
-                ) from None
-        if smoothing != "cv":
-            try:
-                check_number("smoothing", smoothing, above=0, at_most=1)
-            except InvalidInput:
-                raise InvalidInput(
-                    argument="smoothing",
-                    expected="be a number above 0 and at most 1, or 'cv'",
-                    got=repr(smoothing),
-                ) from None
+        check_word_or(
+            partial(check_number, above=0), "bandwidth", bandwidth,
+            word="cv", expected="be a positive number or 'cv'",
+        )  # fmt: skip
+        check_word_or(
+            partial(check_number, above=0, at_most=1), "smoothing", smoothing,
+            word="cv", expected="be a number above 0 and at most 1, or 'cv'",
+        )  # fmt: skip
         check_integer("max_rows_per_class", max_rows_per_class, at_least=2)
         self.bandwidth = bandwidth
         self.smoothing = smoothing

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 
-from daace._checks import check_choice, check_integer
+from daace._checks import check_choice, check_integer, check_word_or
 from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace._warnings import warn_user
 from daace._wording import quote
@@ -51,7 +52,6 @@ from daace.density.privacy import FEWEST_ROWS, count_copies
 from daace.density.profile_words import describe_profiles, find_profiles, number_within
 from daace.density.splits import split_for_check
 from daace.density.transaction import all_or_nothing
-from daace.exceptions import InvalidInput
 
 
 class LinearGaussianNetwork(ConditionalDensity):
@@ -118,15 +118,10 @@ class LinearGaussianNetwork(ConditionalDensity):
         check_choice("start", start, ("naive", "empty"))
         if max_parents is not None:
             check_integer("max_parents", max_parents, at_least=0)
-        if profiles != "auto":
-            try:
-                check_integer("profiles", profiles, at_least=1)
-            except InvalidInput:
-                raise InvalidInput(
-                    argument="profiles",
-                    expected="be an integer of at least 1, or 'auto'",
-                    got=repr(profiles),
-                ) from None
+        check_word_or(
+            partial(check_integer, at_least=1), "profiles", profiles,
+            word="auto", expected="be an integer of at least 1, or 'auto'",
+        )  # fmt: skip
         self.start = start
         self.max_parents = max_parents
         self.forced = tuple(forced)
