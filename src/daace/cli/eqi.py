@@ -11,6 +11,7 @@ import typer
 from daace._files import check_writable, write_atomically
 from daace._options import expanded
 from daace._progress import Bar
+from daace.cli.serve import Listening
 from daace.cli.terminal import note
 from daace.exceptions import InvalidInput
 
@@ -253,6 +254,7 @@ def report(
 
 
 @app.command(epilog="Example: daace eqi serve --models models --records run")
+@expanded
 def serve(
     data: Data = None,
     models: Models = None,
@@ -266,26 +268,21 @@ def serve(
             "--map", help="County outlines, TopoJSON; $DAACE_DATA/map/... if left out and there."
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine need a token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8765,
-    token: Annotated[
-        str, typer.Option(help="Secret that requests must bring; made up where it is needed.")
-    ] = "",
+    *,
+    listening: Listening,
 ) -> None:
     """Open a map on this machine: choose a county, and read what would improve it."""
     from daace.eqi.data.files import read_counties
     from daace.eqi.data.outlines import find_outlines, read_outlines
     from daace.eqi.policy.advisor import read_advisor
     from daace.eqi.report.results import read_results
-    from daace.web.server import Address, check_installed, run
+    from daace.web.server import check_installed, run
 
     check_installed()
     from daace.web.county_app import make_county_app
     from daace.web.county_service import CountyService
 
-    address = Address(host=host, port=port, token=token)
+    address = listening.address()
     outlines = find_outlines(map_file)
     if outlines is None:
         raise InvalidInput(
@@ -297,7 +294,7 @@ def serve(
         advisor = read_advisor(counties, models)
         results = None if records is None else read_results(counties, records)
         service = CountyService(advisor, read_outlines(outlines), results)
-        app = make_county_app(service, host=host, token=address.token)
+        app = make_county_app(service, host=address.host, token=address.token)
 
     def ready(url: str) -> None:
         typer.echo(f"The map is at {url}")

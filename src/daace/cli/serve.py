@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from daace._options import expanded
 from daace.cli.explain import import_object
 from daace.cli.terminal import busy, note
 
+if TYPE_CHECKING:
+    from daace.web.server import Address
 
+
+@dataclass
+class Listening:
+    """Where a server listens."""
+
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others than this machine need a token.")
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8765
+    token: Annotated[
+        str,
+        typer.Option(help="Secret that requests must bring; random where it is needed and absent."),
+    ] = ""
+
+    def address(self) -> Address:
+        """Return it for the server, which makes up the token that is needed."""
+        from daace.web.server import Address
+
+        return Address(host=self.host, port=self.port, token=self.token)
+
+
+@expanded
 def serve(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, from 'daace fit'.")],
     data: Annotated[
@@ -21,27 +47,19 @@ def serve(
         str | None,
         typer.Option(metavar="MODULE:OBJECT", help="Judge of the class, as in 'daace explain'."),
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine need a token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8765,
-    token: Annotated[
-        str,
-        typer.Option(
-            help="Secret that requests must bring; made up where it is needed and left out."
-        ),
-    ] = "",
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="Longest search for an answer, in seconds.")
     ] = 60.0,
+    *,
+    listening: Listening,
 ) -> None:
     """Open a page on this machine to explore what would have to change, with an API beside it."""
-    from daace.web.server import Address, check_installed, load_service, run
+    from daace.web.server import check_installed, load_service, run
 
     check_installed()
     from daace.web.app import make_app
 
-    address = Address(host=host, port=port, token=token)
+    address = listening.address()
     judge = None if classifier is None else import_object(classifier)
     with busy("Loading the model"):
         service = load_service(model, data=data, classifier=judge, time_limit=time_limit)
@@ -50,4 +68,4 @@ def serve(
         typer.echo(f"The explorer is at {url}")
         note("Its API is described at /docs. Ctrl-C stops it.")
 
-    run(make_app(service, host=host, token=address.token), address, ready=ready)
+    run(make_app(service, host=address.host, token=address.token), address, ready=ready)

@@ -41,8 +41,8 @@ class Columns:
     order: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=LOW,...,HIGH",
-            help="Levels of an ordered column, such as size=small,medium,large; repeatable.",
+            metavar="NAME=LEVELS",
+            help="Levels from low to high, such as size=small,medium,large; repeatable.",
         ),
     ] = None
 
