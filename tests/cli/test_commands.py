@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import daace
-from daace import Constraints, __version__, load_table
+from daace import ConditionalDensity, Constraints, LinearGaussianNetwork, __version__, load_table
 from daace.cli import main
 from daace.density.registry import learned_kinds
 from daace.explain.explanation import Explanation
@@ -608,6 +608,14 @@ def test_fit_says_what_held_out_rows_are_like(run, folder):
     few.to_csv(folder / "few.csv", index=False)
     code, _, err = run("fit", "few.csv", "--target", "class", "-o", "few.daace")
     assert "Not checked on held-out rows: there are too few of them.\n" in err
+
+
+def test_fit_says_if_a_density_has_no_check(run, monkeypatch):
+    monkeypatch.setattr(LinearGaussianNetwork, "held_out", ConditionalDensity.held_out)
+    arguments = ["--target", "class", "--drop", "id", "--judge", "density", "-o", "m.daace"]
+    code, _, err = run("fit", "data.csv", "--density", "linear-gaussian", *arguments)
+    assert code == 0
+    assert "Not checked on held-out rows: the density has no 'held_out' of its own.\n" in err
 
 
 def test_a_measurement_is_no_target(run, folder):

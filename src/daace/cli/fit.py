@@ -104,7 +104,7 @@ def fit(
         f"Learned {names} and the classes {quote(table.classes.tolist())} from {len(table)} rows: "
         f"{output}"
     )
-    note(_on_held_out(explainer.held_out))
+    note(_on_held_out(explainer.held_out, explainer.density))
 
 
 def _check_use(data: Path, output: Path, learning: Learning) -> None:
@@ -172,10 +172,13 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
     return density
 
 
-def _on_held_out(check: Check | None) -> str:
+def _on_held_out(check: Check | None, density: ConditionalDensity) -> str:
     """Say what came out when the model was checked on rows that were held out."""
+    from daace.density.base import ConditionalDensity
     from daace.explain.answers.remarks import find_weakness
 
+    if type(density).held_out is ConditionalDensity.held_out:
+        return "Not checked on held-out rows: the density has no 'held_out' of its own."
     if check is None:
         return "Not checked on held-out rows: there are too few of them."
     weak = find_weakness(check, classified=False)

@@ -39,6 +39,7 @@ class ConditionalDensity(ABC):
        the rows that `_learn_names` requires of every class.
     4. Check it with `daace.testing.check_density(density)`, and add it to `density/registry.py` to
        make it known to `daace.fit`, to the command line and to model files.
+    5. If you write `held_out`, too, `daace.fit` checks it on rows that it has not seen.
 
     Attributes:
         kind: name of the density in `daace.fit`, on the command line and in model files.
