@@ -265,7 +265,7 @@ def test_links_devices_and_others_are_refused(tmp_path, monkeypatch):
         open_for_one(path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(InvalidInput, match=r"a.part' must be a plain file. It is none"):
+    with pytest.raises(InvalidInput, match=r"a.part' must be a plain file. It is not"):
         open_for_one(path)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(InvalidInput, match=r"must be a file of yours. It belongs to another user"):

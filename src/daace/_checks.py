@@ -70,7 +70,7 @@ def check_word_or(
 
 
 def check_known(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `InvalidInput` for the first name that is no argument.
+    """Raise `InvalidInput` for the first name that is not an argument.
 
     Args:
         owner: whose arguments they would be.

@@ -1,8 +1,8 @@
 """Writing files so that nothing is lost: all of the new content, or all of the old.
 
 Every file that this package writes is written here, or, where lines are added to it over hours, is
-opened or locked here. Temporary files are made anew, beside the result, under names that nobody can
-guess, so no link or file of somebody else's is ever written to in their place.
+opened or locked here. Temporary files are new, beside the result, under names that nobody can
+guess, so that no link or file of somebody else's is ever written to in their place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] |
     """Raise the error that `write_atomically` would meet, as far as it can be foreseen.
 
     Args:
-        path: what shall be written.
+        path: the file to be written.
         used: files that are read, or written too, and so must not be lost.
 
     Raises:
@@ -157,7 +157,7 @@ def open_for_one(path: Path, *, shared: bool = False) -> BinaryIO:
         try:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):
-                raise InvalidInput(f"'{path}' must be a plain file. It is none: remove it.")
+                raise InvalidInput(f"'{path}' must be a plain file. It is not: remove it.")
             if not shared and about.st_uid != getattr(os, "geteuid", lambda: 0)():
                 raise InvalidInput(
                     f"'{path}' must be a file of yours. It belongs to another user: choose "

@@ -74,7 +74,7 @@ def load_foreign_json(text: str) -> Any:
 
 
 def check_foreign(value: object) -> None:
-    """Check what was read from the JSON of an untrusted source, whoever read it.
+    """Check what was read from the JSON of an untrusted source, by any reader.
 
     Args:
         value: made of what JSON can hold.

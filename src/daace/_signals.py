@@ -21,7 +21,7 @@ GRACE = 5.0
 
 @contextmanager
 def _handling(number: int, handler: Handler, *, standard: Handler | int) -> Iterator[None]:
-    """Handle a signal inside the block, unless somebody else handles it or this is no main thread.
+    """Handle a signal inside the block, unless others handle it or this is not the main thread.
 
     Args:
         number: of the signal.

@@ -95,7 +95,7 @@ class InvalidInput(DaaceError, ValueError):
 
 
 class MissingFile(FileNotFoundError, DaaceError):
-    """A file that shall be read, or the folder of one that shall be written, is not there."""
+    """A file to be read, or the folder of a file to be written, does not exist."""
 
     def __str__(self) -> str:
         return f"'{self.filename}' {self.strerror}"

@@ -11,14 +11,14 @@ SENTENCES: dict[str, str] = {
     "best_so_far": "This is the best path found so far. {reason}",
     "between_whole_numbers": "Between whole numbers, where no row of the table was: {listed}. "
     "If that cannot be, name them as 'integer'.",
-    "budget_spent": "The classifier may be asked about {rows:,} rows and was: raise "
+    "budget_spent": "The classifier has been asked about all {rows:,} rows of its budget: raise "
     "'classifier_budget' to look further.",
-    "class_denied": "The row is given as '{recorded}'; the model takes it for '{current}'.",
+    "class_denied": "The row's recorded class is '{recorded}'; the model predicts '{current}'.",
     "classifier_failed": "{error}",
-    "classifier_timeout": "The time limit was over while the classifier was asked: raise "
+    "classifier_timeout": "The time limit was reached while the classifier was running: raise "
     "'time_limit' to look further.",
-    "cut_short": "This is the best path found until the time limit was over: raise 'time_limit' to "
-    "look further.",
+    "cut_short": "This is the best path found within the time limit: raise 'time_limit' to look "
+    "further.",
     "goal_not_connected": "The start leads to {reached} of {nodes} nodes, but to none of the "
     "{meeting} that meet the goal: {remedy}.",
     "invalid_row": "{reason}",
@@ -32,8 +32,8 @@ SENTENCES: dict[str, str] = {
     "not_given": "This density cannot take the fixed features as given: plausibility refers to "
     "everyone.",
     "nobody_can_change": "Perhaps nobody can change {listed}: name what cannot change as 'fixed'.",
-    "others_doubt": "{doubting} of {models} other models that know the table do not take the end "
-    "for '{target}'.",
+    "others_doubt": "{doubting} of {models} other models trained on the table give '{target}' less "
+    "than 50% at the end.",
     "rule_in_the_way": "{words} stands in the way: without it there is a path.",
     "rule_too_strict": "{words} stands in the way: {enough:.15g} would be enough.",
     "rules_also_in_the_way": "Leaving out {words} would also do.",
@@ -58,7 +58,7 @@ class Note(str):
 
     Args:
         code: one of `SENTENCES`.
-        fields: by name; what the sentence needs, and what a program may want besides.
+        fields: by name; what the sentence needs, and what else a program may want.
 
     Example:
         >>> note = Note.of("cut_short")

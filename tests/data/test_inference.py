@@ -128,7 +128,7 @@ def test_every_feature_a_number() -> None:
         ({"kinds": {"x": "whole"}}, "'x' of kind 'whole' must hold whole numbers. Got dtype"),
         (
             {"kinds": {"a": "ordered"}},
-            "The order of 'a' must be given, since text does not tell it: pass order={'a': [...]}",
+            "The order of 'a' must be given, since text has none: pass order={'a': [...]}",
         ),
         ({"order": {"a": ["p"]}}, "The order of 'a' must name every level. Got none for 'q'."),
         ({"order": {"b": ["p"]}}, "'order' must name columns of the frame. Got 'b'."),

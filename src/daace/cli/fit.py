@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from daace.density.realnvp import RealNVP
     from daace.explain.trust.check import Check
 
-#: Values that Python writes otherwise than JSON.
+#: Values that Python and JSON write differently.
 SPOKEN = {"True": True, "False": False, "None": None}
 
 #: How a training ended, in words.

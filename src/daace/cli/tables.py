@@ -48,7 +48,7 @@ class Columns:
 
 
 def read_table(data: Path, columns: Columns) -> Table:
-    """Read a table to learn from, and say which columns are no features.
+    """Read a table to learn from, and say which columns are not features.
 
     Args:
         data: CSV, TSV or parquet.
@@ -92,7 +92,7 @@ def read_table(data: Path, columns: Columns) -> Table:
 
 
 def _by_column(option: str, given: Sequence[str] | None, frame: pd.DataFrame) -> dict[str, str]:
-    """Return what stands behind the name of each column in values such as size=small,large."""
+    """Return what follows the name of each column in values such as size=small,large."""
     values: dict[str, str] = {}
     for text in given or ():
         names = [str(name) for name in frame.columns if text.startswith(f"{name}=")]

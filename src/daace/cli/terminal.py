@@ -35,10 +35,10 @@ def check_file(option: str, path: str | Path, *used: Path | None) -> None:
     Args:
         option: that named the file.
         path: of the file.
-        used: files that the command reads or writes besides.
+        used: other files that the command reads or writes.
 
     Raises:
-        InvalidInput: it is no file, or one of the others.
+        InvalidInput: it is not a file, or one of the others.
         OSError: it cannot be written to.
     """
     if str(path) in {"", "-"}:

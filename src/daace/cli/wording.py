@@ -8,7 +8,7 @@ from functools import cache
 from daace.exceptions import DaaceError, InvalidInput, quoted
 from daace.landscape.rules.reading import options
 
-#: Arguments that the shell calls otherwise than by their own name.
+#: Arguments that have another name in a shell.
 RENAMED = {
     "constraints": "Rules",
     "frame": "The table",

@@ -23,7 +23,7 @@ from daace.data.natural import FEWEST_ROWS
 #: In smaller tables a function of another column is easily an accident.
 FEWEST_ROWS_IN_ALL = 100
 
-#: Log-probability below which a function of another column is no accident.
+#: Log-probability below which a function of another column is not an accident.
 NO_ACCIDENT = -30.0
 
 #: Rows on which a pair of columns is tried first.
@@ -109,7 +109,7 @@ def find_derived(
 
 
 def determines(source: Factor, other: Factor) -> bool:
-    """Whether one column is a function of another, and that is no accident.
+    """Whether one column is a function of another, and not by accident.
 
     If both were independent, a permutation of n rows with n_v rows of each value v would be
     constant in each of g groups with probability at most `v^g prod(n_v!) / n!`; in each of k
@@ -145,7 +145,7 @@ def determines(source: Factor, other: Factor) -> bool:
 
 
 def _tells_of_few(source: Factor, other: Factor, table: IntArray) -> bool:
-    """Whether what a level stands for would tell of a few rows: a ladder pools no levels."""
+    """Whether what a level stands for would reveal a few rows: a ladder pools no levels."""
     rare = source.column.kind == "ordered" and int(source.counts.min()) < FEWEST_ROWS
     return rare and not equal_steps(source, other, table)
 

@@ -88,7 +88,7 @@ def infer_kind(series: pd.Series) -> Kind:
 
     Floats count as integers if there are 20 of them or more, and all are whole: gaps turn
     integers into floats. Decimals that repeat 20 times on average are ordered, such as ratings by
-    half stars. Levels are part of a model, and a level that a few rows have would tell of them: so
+    half stars. Levels are part of a model, and a level that a few rows have would reveal them: so
     numbers are ordered only if every level has 10 rows. If all but a few rows have one of two
     values, they are a category, which pools the others.
 
@@ -188,7 +188,7 @@ def _number_feature(column: Column, shared: dict[str, Any]) -> Feature | str:
 def _few_beside(values: FloatArray, atoms: tuple[float, ...]) -> bool:
     """Whether some, but too few, rows differ from the atoms and the most frequent other value.
 
-    Their mean and standard deviation would tell of them.
+    Their mean and standard deviation would reveal them.
     """
     others, counts = np.unique(values[~np.isin(values, atoms)], return_counts=True)
     if not len(others):
@@ -214,8 +214,8 @@ def _middle(values: FloatArray, *, whole: bool) -> float:
 def _levels(column: Column) -> dict[Level, int]:
     """Return the number of rows of each level: in the order given, declared, or sorted.
 
-    Levels of an ordered column that the user gives or declares are no secret: all are kept, also
-    those that a few rows have, or none, since dropping the latter would tell of the former.
+    Levels of an ordered column that the user gives or declares may be named: all are kept, also
+    those that a few rows have, or none, since dropping the latter would reveal the former.
     """
     series = column.series
     counts = {
@@ -245,7 +245,7 @@ def _levels(column: Column) -> dict[Level, int]:
     if column.kind == "ordered" and any(isinstance(level, str) for level in counts):
         raise InvalidInput(
             argument=f"The order of '{column.name}'",
-            expected="be given, since text does not tell it",
+            expected="be given, since text has none",
             remedy=f"pass order={{'{column.name}': [...]}} with the levels from low to high",
             in_shell=f"pass --order '{column.name}=LOW,...,HIGH'",
         )
@@ -274,7 +274,7 @@ def _check_ladder(column: Column, counts: Mapping[Level, int]) -> None:
 
 
 def is_whole_number_column(series: pd.Series) -> bool:
-    """Whether a column, no categorical one, has whole numbers, perhaps as floats with gaps."""
+    """Whether a column that is not categorical has whole numbers, perhaps as floats with gaps."""
     if not _is_number(series):
         return False
     values = numbers_of(series)
@@ -284,7 +284,7 @@ def is_whole_number_column(series: pd.Series) -> bool:
 def _pool(name: str, counts: dict[Level, int]) -> tuple[list[Level], list[Level]]:
     """Return the levels of a category that are kept, and those that are pooled."""
     often = [level for level, n in counts.items() if n >= FEWEST_ROWS]
-    if all(isinstance(level, bool) for level in counts):  # False and True tell of nobody
+    if all(isinstance(level, bool) for level in counts):  # False and True reveal nobody
         return (list(counts), []) if len(often) == len(counts) else ([], list(counts))
     if len(often) > MOST_KEPT:
         warn_user(
@@ -298,7 +298,7 @@ def _pool(name: str, counts: dict[Level, int]) -> tuple[list[Level], list[Level]
 
 
 def _is_number(series: pd.Series) -> bool:
-    """Whether a column holds numbers by its dtype; truth values are none."""
+    """Whether a column holds numbers by its dtype; truth values do not count."""
     kind: Any = series.dtype
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 

@@ -113,7 +113,7 @@ class Feature:
 
     @cached_property
     def pool_level(self) -> Level:
-        """A value that is no level and stands for the pooled ones where no row says which it was.
+        """A value, not a level, that stands for the pooled ones where the row's own is not known.
 
         "other" for text, or with underscores where that is a level; for numbers, one below the
         lowest.

@@ -7,7 +7,7 @@ import numpy as np
 from daace._typing import FloatArray
 from daace.data.names import is_share
 
-#: What fewer rows have in common is not kept, since a model must not tell of a few people.
+#: What fewer rows have in common is not kept, since a model must not reveal a few people.
 FEWEST_ROWS = 10
 
 #: A value is an atom at this share of the rows; or at the smaller one, if these are also twice as

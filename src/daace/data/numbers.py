@@ -44,7 +44,7 @@ def parse_numbers(column: pd.Series) -> FloatArray:
 
 
 def parse_number(text: str) -> float:
-    """Return the number that a text is, NaN if it is none.
+    """Return the number that a text is, NaN if it is not a number.
 
     Example:
         >>> parse_number(" 1.5"), parse_number("many")

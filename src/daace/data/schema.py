@@ -24,7 +24,7 @@ from daace.data.names import perhaps_immutable
 from daace.data.natural import natural_bounds
 from daace.data.screening import screen
 
-#: What `Table.kinds` calls columns that are no features.
+#: What `Table.kinds` calls columns that are not features.
 DERIVED, LEFT_OUT = "derived", "left out"
 
 
@@ -46,7 +46,7 @@ def infer_encoding(
         kinds: kinds that the user gave, by column.
         order: levels from low to high that the user gave, by column.
         units: unit by column, where known.
-        left_out: columns that are no features, each with the reason.
+        left_out: columns that are not features, each with the reason.
         derive: whether to look for columns that are a function of another one.
 
     Raises:
@@ -90,7 +90,7 @@ def number_encoding(
         frame: finite numbers, without the columns that are left out.
         columns: names of all columns but the class, in the user's order.
         units: unit by column, where known.
-        left_out: columns that are no features, each with the reason.
+        left_out: columns that are not features, each with the reason.
     """
     plain = Encoding.of_numbers(
         [str(name) for name in frame.columns], units=units, left_out=left_out, columns=columns

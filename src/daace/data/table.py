@@ -88,11 +88,11 @@ class Table:
         `kinds` shows which. Integers with fewer than 20 values are ordered if each has 10 rows;
         text, truth values and unordered categories are categories. Missing values are allowed.
         Rare levels of ordered columns are named by a model only if `order` or a categorical dtype
-        names them: these are taken to be no secret. Columns that are a
-        function of one other column are not modelled but computed from it. Columns that look like
-        ids or do not vary, and categories with fewer than two levels of 10 rows, are not used:
-        `left_out` has their names and the reason. In rows to explain they are passed through,
-        like any column that the model does not know.
+        names them, which permits it. Columns that are a function of one other column are not
+        modelled but computed from it. Columns that look like ids or do not vary, and categories
+        with fewer than two levels of 10 rows, are not used: `left_out` has their names and the
+        reason. In rows to explain they are passed through, like any column that the model does
+        not know.
 
         Args:
             frame: a frame of pandas, polars or pyarrow.

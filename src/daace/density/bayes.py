@@ -10,7 +10,7 @@ from daace._typing import FloatArray
 def log_sum_exp(rows: FloatArray) -> FloatArray:
     """Return `log sum_k exp(rows[i, k])` of finite numbers, without overflow.
 
-    The function of scipy does the same with ten times the overhead on the few rows of a path.
+    SciPy's function does the same with ten times the overhead on the few rows of a path.
 
     Args:
         rows: shape `(rows, classes)`.

@@ -32,7 +32,7 @@ from daace.density.splits import can_be_checked, sets_of_copies
 from daace.density.transaction import all_or_nothing
 from daace.exceptions import InvalidInput
 
-#: Rows that are judged without their own kernel: more would hardly tell more of how good it is.
+#: Rows that are judged without their own kernel: more would hardly say more about how good it is.
 JUDGED = 5_000
 
 

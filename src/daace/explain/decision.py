@@ -31,7 +31,7 @@ from daace.landscape.goal import NEVER, Posterior
 #: Draws of the target class that are judged, and how many of those that get the target are used.
 JUDGED, REFERENCES = 512, 64
 
-#: Share of all that speaks against the target below which a feature is no reason.
+#: Share of all that speaks against the target below which a feature is not a reason.
 MINOR = 0.05
 
 #: Values of a number that are tried, and halvings of the gap in which it ceases to be a reason.
@@ -175,7 +175,7 @@ class Case:
     def of(cls, density: ConditionalDensity, judge: Posterior, x: FloatArray, index: int) -> Case:
         """Choose the references: the first draws of the target class that the judge accepts.
 
-        Where it accepts hardly any, those that it likes best.
+        Where it accepts hardly any, those that it gives the highest probability.
         """
         draws = density.pool(density.classes_.item(index)).X[:JUDGED]
         logs = judge.log_posterior(draws)[:, index]
@@ -311,7 +311,7 @@ class _Gain:
     def __call__(self, values: FloatArray) -> FloatArray:
         """Return the gain at values of the feature's columns, shape `(values, columns)`.
 
-        It is 0 where the feature is no reason any more.
+        It is 0 where the feature is no longer a reason.
         """
         case, at = self.case, self.case.columns(self.feature)
         asked = np.repeat(case.rows[None], len(values), axis=0)

@@ -232,7 +232,7 @@ class Explainer(ManyRows, ModelReview):
         most: int = 4,
         sentences: Mapping[str, str] | None = None,
     ) -> DecisionReasons:
-        """Say which features speak most against the target now, as whoever decides sees it.
+        """Say which features speak most against the target now, as the deciding judge sees it.
 
         For notices that have to name the principal reasons of a decision. Each reason says what
         the feature costs the target, compared with typical rows that get it, and from which value

@@ -178,7 +178,7 @@ class Explanation(Answer):
 
         Args:
             text: JSON.
-            density: the density of the explanation, where its landscape shall be plotted.
+            density: the density of the explanation, if its landscape is to be plotted.
 
         Raises:
             InvalidInput: the text is not such JSON, or of another version of the schema.

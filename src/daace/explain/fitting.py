@@ -44,8 +44,8 @@ def fit(
     Args:
         table: rows with their class: a `Table`; or a frame of pandas, polars or pyarrow; or, with
             `y`, an array.
-        y: the class of each row, as an array, Series or list. What is a density, or the name of
-            one, is taken for `density`: `fit(table, "kde")`.
+        y: the class of each row, as an array, Series or list. A density, or the name of one,
+            is read as `density`: `fit(table, "kde")`.
         target: name of the frame's column that holds the class.
         density: 'profiles' (when left out), a network with hidden profiles; 'linear-gaussian', the
             paper's network; 'kde', 'realnvp', or a density of your own; one that is fitted

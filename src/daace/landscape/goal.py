@@ -65,7 +65,7 @@ class RowPosterior(Posterior, Protocol):
 
         Args:
             row: shape `(1, n)`.
-            alone: ask about this row only. Otherwise what was said of it among others will do,
+            alone: ask about this row only. Otherwise an answer about it among others will do,
                 where a classifier may round otherwise.
         """
         ...
@@ -221,7 +221,7 @@ class GoalRegion:
         return self._slack(log_joint, self._judged(log_joint, X))
 
     def _judged(self, log_joint: FloatArray, X: FloatArray) -> FloatArray | None:
-        """Return log p(target | x) as whoever judges sees it; None for the density."""
+        """Return log p(target | x) as the judge sees it; None for the density."""
         if self.posterior is None:
             return None
         if self.several_judges is None:

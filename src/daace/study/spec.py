@@ -136,7 +136,7 @@ class AlgorithmSpec:
         """Return the class of the planner.
 
         Raises:
-            InvalidInput: there is no such class, or it is no planner.
+            InvalidInput: there is no such class, or it is not a planner.
         """
         module, _, name = self.planner.partition(":")
         if self.folder and self.folder not in sys.path:

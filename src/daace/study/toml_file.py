@@ -98,7 +98,7 @@ class TomlFile:
 
         Args:
             place: of the key that is wrong.
-            sentence: what is wrong; it names keys of the file, which are no arguments.
+            sentence: what is wrong; it names keys of the file, which are not arguments.
         """
         raise InvalidInput(f"'{self.name}', line {self.line(place)}: {sentence}")
 
@@ -261,7 +261,7 @@ def _key_lines(text: str) -> dict[Place, int]:
 
 
 def _dotted(text: str) -> Place:
-    """Return the parts of a key as TOML reads it; nothing if it is no key."""
+    """Return the parts of a key as TOML reads it; nothing if it is not a key."""
     try:
         value: Any = tomllib.loads(f"{text} = 0")
     except tomllib.TOMLDecodeError:

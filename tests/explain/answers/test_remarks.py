@@ -100,7 +100,7 @@ def test_a_row_that_gives_another_class_than_the_model(explainer: Explainer, as_
         assert explainer.explain(as_given({**row, "class": unknown}), target="paid").notes == ()
     denied = explainer.explain(as_given({**row, "class": "failed"}), target="paid")
     assert denied.status == "already_there"
-    assert denied.notes == ("The row is given as 'failed'; the model takes it for 'paid'.",)
+    assert denied.notes == ("The row's recorded class is 'failed'; the model predicts 'paid'.",)
     assert denied.notes[0] in denied.describe()
 
 
@@ -108,7 +108,7 @@ def test_many_rows_that_give_another_class_than_the_model(
     explainer: Explainer, tmp_path: Path
 ) -> None:
     rows = pd.DataFrame([{"late": 0, "children": 1, "income": 52_000, "balance": 700.0}] * 3)
-    said = ["", "The row is given as 'failed'; the model takes it for 'paid'.", ""]
+    said = ["", "The row's recorded class is 'failed'; the model predicts 'paid'.", ""]
     rows["class"] = ["paid", "failed", "other"]
     batch = explainer.explain_batch(rows, target="paid")
     assert batch.to_frame()["notes"].tolist() == said

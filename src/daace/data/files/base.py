@@ -18,7 +18,7 @@ from daace.exceptions import InvalidInput
 #: Cells that are held in memory at once to infer the type of a column.
 SCANNED = 2_000_000
 
-#: What readers raise for files that are damaged or are no tables.
+#: What readers raise for files that are damaged or not tables.
 UNREADABLE = (
     ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, csv.Error,
 )  # fmt: skip

@@ -20,7 +20,7 @@ def escape_formula(value: object) -> object:
 
     OWASP recommends this against CSV injection
     (https://owasp.org/www-community/attacks/CSV_Injection): a cell `=HYPERLINK(...)` of the input
-    table must not run where the answers are opened. Text that is a number is no formula.
+    table must not run where the answers are opened. Text that is a number is not a formula.
 
     Args:
         value: a cell.

@@ -111,7 +111,7 @@ class Checkpoint:
         """Return what was written; None if there is no file yet.
 
         Raises:
-            InvalidInput: the file is no checkpoint, or that of another training.
+            InvalidInput: the file is not a checkpoint, or that of another training.
         """
         from safetensors import SafetensorError, safe_open
 

@@ -63,7 +63,7 @@ class Trainee(Protocol):
 
 
 class Decision(Enum):
-    """What to do after an epoch: keep the state as the best, go on, or revert to the best."""
+    """What to do after an epoch: keep the state as the best, continue, or revert to the best."""
 
     KEEP = auto()
     GO_ON = auto()

@@ -132,7 +132,7 @@ def choose_profiles(
     """Return the number of profiles of a class, and what was tried.
 
     The number is the smallest whose held-out log-likelihood is below the best by no more than the
-    standard error of the difference, or by no more than `NEARLY`. A single profile is given up
+    standard error of the difference, or by no more than `NEARLY`. A single profile is replaced
     only if it is below by more than `SURELY` standard errors.
 
     Args:

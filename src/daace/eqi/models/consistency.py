@@ -2,7 +2,7 @@
 
 In model space an index is `c + C z`, with z the county's variables. A state that obeys the
 formulas is thus `x = A u + b`: an affine slice of the model's space, with the planner's coordinates
-u. Variables that are not in the model, and those that shall not change, stay as they are in the
+u. Variables that are not in the model, and those that must not change, stay as they are in the
 county: they are part of b.
 """
 

@@ -119,7 +119,7 @@ class Advisor:
         It is the mean minus a quarter of the standard deviation of log p over the held-out
         counties. The paper takes the flow's for all algorithms; but no county is as plausible to
         the network as our flow, a much better density, asks. So each density has its own, unless
-        there shall be one.
+        one is asked for.
         """
         if self.one_threshold:
             algorithm = "DAACE"
@@ -129,7 +129,7 @@ class Advisor:
         return self._thresholds[algorithm]
 
     def target(self, fips: int, improve: int) -> int:
-        """Return the category that a county shall reach.
+        """Return the category that a county is to reach.
 
         Raises:
             InvalidInput: there is no category so much better.

@@ -30,7 +30,7 @@ LOS_ANGELES, CONEJOS, NEW_YORK = THREE = (6037, 8021, 36061)
 PENALTIES = (3.0, 5.0, 10.0, 15.0)
 PENALTY = 5.0
 
-#: By how many categories every county of the study shall improve: those worse than that can.
+#: By how many categories every county of the study is to improve; worse ones can.
 IMPROVE = 2
 
 #: Size of the paper's sample.

@@ -18,7 +18,7 @@ from daace.eqi.policy.study import ATLAS, PENALTY, RECORDS
 from daace.exceptions import InvalidInput
 from daace.study.records import read_compact, read_records, write_compact
 
-#: Entries of a record that are no column of `plans`, where indices are their changes.
+#: Entries of a record that are not columns of `plans`, where indices are their changes.
 LISTS = ("before", "planned", "recomputed", "path", "notes", "fixed")
 
 

@@ -62,7 +62,7 @@ def find_views(
     Args:
         settings: of the query.
         ends: start and end in user units, shape `(2, features)`.
-        shares: probability of the target there, as whoever decides sees it.
+        shares: probability of the target there, as the deciding judge sees it.
         index: of the target.
     """
     density, names, views = settings.density, list[str](), list[FloatArray]()

@@ -37,7 +37,7 @@ HALVINGS = 5
 def relaxed_thresholds(problem: Problem, plan: Plan) -> dict[str, float]:
     """Return, by name, values for thresholds that the search has seen met; each alone suffices.
 
-    A search that fails tells the best slack of either threshold among points that meet the other
+    A search that fails knows the best slack of either threshold among points that meet the other
     one. From it follows the value that would have been enough, rounded to the safe side. The
     names are arguments of `explain`, so that `explainer.explain(row, min_posterior=0.93)` is the
     next thing to try.
@@ -63,7 +63,7 @@ def relaxed_thresholds(problem: Problem, plan: Plan) -> dict[str, float]:
     if -math.inf < posterior_slack < 0:
         reached = math.exp(region.log_min_posterior + posterior_slack - MARGIN)
         relaxed["min_posterior"] = round_down(reached, digits=2)
-    # What the start would meet as it stands is no advice.
+    # What the start already meets is not advice.
     return {
         name: value
         for name, value in relaxed.items()

@@ -92,7 +92,7 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
 
     Args:
         density: knows the classes.
-        label: the recorded class; None, or what is no class of the model, says nothing.
+        label: the recorded class; None, or a label that is not a class of the model, gives no note.
         current: the predicted class.
     """
     if label is None:

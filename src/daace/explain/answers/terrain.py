@@ -23,7 +23,7 @@ class Terrain:
     """Plausibility, and how far the goal is, on a grid over one or two features.
 
     With one or two features in all this is the landscape itself. With more, it is the part of it
-    that the path crosses and would go on to: exact on the path, see `complete`.
+    that the path crosses and would continue to: exact on the path, see `complete`.
 
     Attributes:
         features: names of the axes, one or two.
@@ -120,7 +120,7 @@ def log_odds(log_share: FloatArray) -> FloatArray:
 
 
 def heart_of_goal(e: Answer, density: ConditionalDensity, end: FloatArray) -> FloatArray:
-    """Return where a path would go on to: the middle of the cases of the goal near its end."""
+    """Return where a path would continue to: the middle of the cases of the goal near its end."""
     pool = density.pool(e.target)
     inside = log_sum_exp(pool.log_joint) >= e.provenance.min_log_prob
     if (share := log_share(e, density, pool.X, pool.log_joint)) is not None:

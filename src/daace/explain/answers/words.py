@@ -140,9 +140,9 @@ def advice(e: Answer) -> list[str]:
     else:
         plausible = f"plausibility {exact(asked.plausibility)}"
     lines = [f"Asked for: {plausible} and min_posterior {exact(asked.min_posterior)}."]
-    said = [note for note in e.notes if note.code != "weak_density"]  # that is no reason
+    said = [note for note in e.notes if note.code != "weak_density"]  # which is not a reason
     if e.status == "timeout" and not said:
-        lines.append("The time limit was over before a path was found: raise 'time_limit'.")
+        lines.append("The time limit was reached before a path was found: raise 'time_limit'.")
     lines += e.notes
     options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
     if any(asked.constraints.values()) and not said:

@@ -1,4 +1,4 @@
-"""Which rows are asked about, and which class each shall reach."""
+"""Which rows are asked about, and which class each is to reach."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def refuse(invalid: Mapping[int, str], rows: int, *, place: str = "", first: int
 
     Args:
         invalid: why, by position.
-        rows: how many were asked about; the number of a single one need not be said.
+        rows: how many were asked about; that of a single one is not named.
         place: what the message begins with.
         first: number of the first row.
     """
@@ -194,7 +194,7 @@ def refuse(invalid: Mapping[int, str], rows: int, *, place: str = "", first: int
 
 
 def target_of_each(target: object, rows: int) -> list[Any]:
-    """Return the class that each row shall reach; None for those that were not given one.
+    """Return the class that each row is to reach; None for those that were not given one.
 
     Raises:
         InvalidInput: there are several, but not one per row.
@@ -219,7 +219,7 @@ def _class_indices(
     values: FloatArray,
     logs: FloatArray | None,
 ) -> IntArray:
-    """Return the class index that each row shall reach."""
+    """Return the class index that each row is to reach."""
     density = settings.density
     if target is not None:
         return np.array([density.class_index(label) for label in target], dtype=np.intp)

@@ -71,7 +71,7 @@ def read_rows(density: ConditionalDensity, given: object) -> Rows:
         given: rows in user units.
 
     Raises:
-        InvalidInput: features are missing, or it is no table.
+        InvalidInput: features are missing, or it is not a table.
     """
     frame = density.user_frame(given)
     derived = (column.name for column in density.encoding_.derived)

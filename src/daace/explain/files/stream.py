@@ -152,7 +152,7 @@ def _check_answers(
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise InvalidInput(
                 f"'{journal.path}' must hold answers of this program. Some of its lines are "
-                "something else: delete the file to begin anew."
+                "something else: delete the file to start again."
             ) from None
 
 
@@ -203,7 +203,7 @@ def model_columns(source: Path, names: Iterable[str], density: ConditionalDensit
 
 
 def _fingerprint(settings: Settings, source: Path, target: object, whole: bool) -> dict[str, Any]:
-    """Return what the answers depend on, to tell whether a stopped run may go on."""
+    """Return what the answers depend on, to tell whether a stopped run may continue."""
     from daace import __version__
 
     return {

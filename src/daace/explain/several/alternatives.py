@@ -69,10 +69,10 @@ def find_alternatives(
 ) -> list[Plan]:
     """Plan other paths, with ends that differ from the best one's and from each other.
 
-    Each of the largest changes of the best answer is barred in turn: the feature may not move its
-    way at all, or only half of it. Besides, a more plausible end is asked for. Straight lines
-    show which of these are worth a search; those that pay are planned in full. Every alternative
-    meets the goal of the problem, and is the cheapest path found under its own bar.
+    Each of the largest changes of the best answer is barred in turn: the feature may not move in
+    that direction, or only half as far. In addition, a more plausible end is asked for. Straight
+    lines show which of these are worth a search; those that pay are planned in full. Every
+    alternative meets the goal of the problem, and is the cheapest path found under its own bar.
 
     Args:
         problem: what was asked.

@@ -143,7 +143,7 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
     Args:
         frame: rows in user units, as a frame or a `Table`.
         by: a column of the frame, or a group for each row.
-        features: of the model; a group that is none of them is not passed on to it.
+        features: of the model; a group that is not one of them is not passed on to it.
 
     Raises:
         InvalidInput: there is no such column, a group is missing, or there are too many.

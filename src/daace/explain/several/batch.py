@@ -82,7 +82,7 @@ class Batch:
         """Return one row per explanation: outcome, then the counterfactual in user units.
 
         Columns that the model does not know come first, as they were given. The last column of
-        the outcome, `notes`, is what the search has to say besides, such as that the time limit
+        the outcome, `notes`, is what else the search has to say, such as that the time limit
         cut it off, or why a row is invalid; it is empty where there is nothing. The features are
         missing where no counterfactual was found. Where a column that was given has the name of a
         column of the outcome, the latter is called 'explanation_...'.

@@ -38,7 +38,7 @@ class Jobs:
             with the rows done and all rows.
 
     Raises:
-        InvalidInput: the number is 0 or no integer, or there is no such backend.
+        InvalidInput: the number is 0 or not an integer, or there is no such backend.
     """
 
     count: int | None = 1

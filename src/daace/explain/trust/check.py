@@ -201,7 +201,7 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
         name: of the argument, for the message.
 
     Raises:
-        InvalidInput: it is neither, lacks a column, or is no table of numbers and classes.
+        InvalidInput: it is neither, lacks a column, or is not a table of numbers and classes.
     """
     if isinstance(rows, Table):
         return rows

@@ -1,4 +1,4 @@
-"""What is known of a density since it was fitted: how it does on rows that were held out."""
+"""How a density does on rows that were held out, as measured when it was fitted."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ SHARES = ("rare", "accuracy", "calibration_error")
 
 
 def judge_held_out(density: ConditionalDensity, table: Table) -> HeldOut | None:
-    """Return what a density that was just fitted, or its like, says of rows it has not seen.
+    """Return what a density that was just fitted, or one like it, says of rows it has not seen.
 
     Args:
         density: fitted on the table.
         table: all of it.
 
     Returns:
-        None where it cannot be said, as for very small tables.
+        None where that cannot be measured, as for very small tables.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # all was said when the density was fitted
+            warnings.simplefilter("ignore")  # given when the density was fitted
             return density.held_out(table)
     except InvalidInput:  # without the rows that are held out a class, or a column, is too poor
         return None
@@ -58,7 +58,7 @@ def summarize_fit(said: HeldOut, density: ConditionalDensity) -> Check:
 
 
 def _without_single_rows(check: Check) -> Check:
-    """Return the check with nothing that rests on fewer rows than a model file may tell of.
+    """Return the check with nothing that rests on fewer rows than a model file may reveal.
 
     Quantiles are those of groups of `FEWEST_ROWS` rows, and each bin has at least as many.
     """
@@ -111,7 +111,7 @@ def from_record(record: Mapping[str, Any] | None, kind: str) -> Check | None:
     """Return the check that `to_record` wrote, of a density of this kind.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none.
+        KeyError, TypeError, ValueError: it is not such a record.
     """
     if record is None:
         return None

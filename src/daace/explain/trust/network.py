@@ -96,7 +96,7 @@ def read_network(
         most: how many those are, at most.
 
     Raises:
-        InvalidInput: the density is no network, or has no such feature.
+        InvalidInput: the density is not a network, or has no such feature.
     """
     if not isinstance(density, LinearGaussianNetwork):
         raise InvalidInput(

@@ -58,6 +58,6 @@ class ModelReview(ABC):
             most: how many those are, at most.
 
         Raises:
-            InvalidInput: the density is no Bayesian network, or has no such feature.
+            InvalidInput: the density is not a Bayesian network, or has no such feature.
         """
         return read_network(self.density, features=features, most=most)

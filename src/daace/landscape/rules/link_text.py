@@ -32,7 +32,7 @@ def read_link(text: str) -> dict[str, Any]:
     with spaces around them stand in double quotes.
 
     Raises:
-        ValueError: the text is no link; the message says what to do.
+        ValueError: the text is not a link; the message says what to do.
 
     Example:
         >>> read_link("income - 3*rent >= 0")

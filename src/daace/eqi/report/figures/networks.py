@@ -38,7 +38,7 @@ def whole_network(
     """Draw every node of the network on one circle, domain by domain, the class in the middle.
 
     Args:
-        arcs: parent, child and effect; an arc from the class has a parent that is no node.
+        arcs: parent, child and effect; an arc from the class has a parent that is not a node.
         domains: nodes of each domain, its index first.
         colours: of the domains.
     """
