@@ -1,9 +1,9 @@
 """Explanations: plans in the user's units and words.
 
 A call of a front door (`Explainer`) goes through the rooms in this order: `asking` (settings and
-rows become a query, its problems are solved), `judging` (what a user's classifier says), `answers`
-(a plan becomes an answer, with its words and tables), `pictures` and `pages`. `several` holds what
-is made of many answers, `trust` what tells whether a model and its answers can be trusted, `files`
+rows become a query, its problems are solved), `judging` (committee and classifiers), `answers` (a
+plan becomes an answer, with its words and tables), `pictures` and `pages`. `several` holds what is
+made of many answers, `trust` what tells whether a model and its answers can be trusted, `files`
 what is read and written.
 """
 

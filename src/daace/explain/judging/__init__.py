@@ -1,1 +1,1 @@
-"""A user's classifier as the judge of the class."""
+"""Who judges the class beside the density: a committee, or a user's classifier."""
