@@ -236,7 +236,7 @@ class Clock:
 
     @property
     def expired(self) -> bool:
-        """Whether the time limit has passed; whoever watches the search is told of it."""
+        """Whether the time limit has passed; who watches the search is notified."""
         report(self.evaluations)
         return self.limit is not None and self.seconds > self.limit
 

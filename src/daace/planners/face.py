@@ -144,7 +144,7 @@ class Face(Planner):
         return arrive(problem, routes.paths[0], clock, notes=notes)
 
     def query(self, problem: Problem) -> GoalRoutes:
-        """Return the route that `solve` takes, and what the query found besides."""
+        """Return the route that `solve` takes, and what else the query found."""
         graph = self.build(problem.landscape.density)
         return find_goal_routes(graph, problem, n_jobs=self.n_jobs)
 

@@ -130,7 +130,7 @@ def network_facts(explainer: Explainer) -> dict[str, Any]:
     """Return the nodes of the network on a circle and its arcs with their signs.
 
     Raises:
-        InvalidInput: the density is no network.
+        InvalidInput: the density is not a network.
     """
     network = explainer.network(most=MOST_NODES)
     angles = lay_out(network)

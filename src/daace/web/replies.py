@@ -24,7 +24,7 @@ from daace.web.guard import PAGE_POLICY
 from daace.web.jobs import Busy, Task, Tasks
 from daace.web.schema import Failure
 
-#: How often it is looked whether anybody still waits, in seconds.
+#: Seconds between two checks whether a client still waits.
 LOOK = 0.2
 
 #: What every route may say besides its answer.

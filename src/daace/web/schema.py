@@ -124,7 +124,7 @@ class Fault(Body):
 
 
 class Failure(Body):
-    """The body of every response that is no answer."""
+    """The body of every response that is not an answer."""
 
     error: Fault
 

@@ -1,4 +1,4 @@
-"""Questions and answers as plain JSON, whoever carries them: HTTP or a notebook."""
+"""Questions and answers as plain JSON, over HTTP or in a notebook."""
 
 from __future__ import annotations
 
