@@ -569,6 +569,9 @@ def test_kinds_and_orders_in_a_shell(run, folder):
     assert features["size"].levels == ("small", "medium", "large")
     assert features["rank"].levels == (3, 2, 1)
     assert features["petal length"].kind == "category"
+    code, out, err = run("check", "s.daace", "sizes.csv", "--training", "sizes.csv")
+    assert (code, err) == (0, "")
+    assert "membership AUC    0.500" in out
     for wrong, message in (
         (("--order", "colour=red,blue"), "'--order' must begin with a column and '=':"),
         (("--order", "rank=low,high"), "'--order' must list numbers for 'rank'. Got 'low,high'."),

@@ -23,7 +23,7 @@ def check(
         Path, typer.Argument(metavar="DATA", help="Rows that the model was not fitted on.")
     ],
     target: Annotated[
-        str | None, typer.Option(help="Column that holds the class, if it is called otherwise.")
+        str | None, typer.Option(help="Column that holds the class, if it has another name.")
     ] = None,
     training: Annotated[
         Path | None,
@@ -42,13 +42,12 @@ def check(
             )
     explainer = load(model)
     column = explainer.density.target_ if target is None else target
-    features = explainer.density.features_
     with busy("Looking at the rows"):
-        held_out = read_known(data, column, features)
+        held_out = read_known(data, column, explainer.density)
         result = explainer.check(held_out)
     typer.echo(result.numbers)
     if training is not None:
-        known = read_known(training, column, features)
+        known = read_known(training, column, explainer.density)
         remembered = explainer.membership(known, held_out)
         typer.echo(f"membership AUC    {remembered:.3f} (0.5: none)")
         if remembered > REMEMBERED:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from daace.data.table import Table
+    from daace.density.base import ConditionalDensity
 
 
 @dataclass
@@ -124,16 +125,16 @@ def _levels(text: str, column: pd.Series) -> list[Any]:
     return [int(number) if number.is_integer() else number for number in numbers]
 
 
-def read_known(data: Path, target: str, features: Sequence[str]) -> Table:
+def read_known(data: Path, target: str, density: ConditionalDensity) -> Table:
     """Read the columns of a model, the class included; others are ignored."""
     from daace.data.files import read_frame
-    from daace.data.table import Table
+    from daace.explain.trust.check import known_table
 
     frame = read_frame(data)
-    missing = [name for name in (*features, target) if name not in frame.columns]
+    missing = [name for name in (*density.features_, target) if name not in frame.columns]
     if missing:
         raise InvalidInput(
             f"'{data}' must have every feature of the model, and the class. "
             f"Missing: {quote(missing)}."
         )
-    return Table.from_frame(frame, target=target, features=features, kinds="number", name=data.stem)
+    return known_table(density, frame, target=target, name=data.stem)

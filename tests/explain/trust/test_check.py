@@ -163,3 +163,21 @@ def test_wrong_tables_are_refused(learned, split):
         learned.check(replace(split[1], y=np.full(len(split[1]), "rose")))
     with warnings.catch_warnings(), pytest.raises(InvalidInput, match="Missing"):
         learned.check(split[1].select(["mean area"]))
+
+
+@pytest.mark.filterwarnings("ignore:Left out of the model")
+def test_frames_with_categories_and_gaps_are_checked():
+    table = load_table("loans").take(np.arange(500))
+    frame = table.to_frame().assign(id=[f"a{k}" for k in range(500)])
+    assert frame["credit_score"].isna().any()
+    train, held_out = frame[:400], frame[400:]
+    explainer = fit(train, target="decision", density="linear-gaussian", judge="density")
+    check = explainer.check(held_out)
+    assert check.rows == 100
+    same = explainer.check(Table.from_frame(held_out, target="decision"))
+    assert same.log_prob == pytest.approx(check.log_prob)
+    assert 0.4 < explainer.membership(train, held_out) < 0.7
+    e = explainer.explain(train[train["decision"] == "refused"].iloc[0], target="granted")
+    near = e.nearest_rows(train)
+    assert near["distance"].iloc[0] == 0
+    assert len(e.stability(train, seeds=1, refits=1).to_frame()) == 2

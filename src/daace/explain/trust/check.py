@@ -201,7 +201,7 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
         name: of the argument, for the message.
 
     Raises:
-        InvalidInput: it is neither, lacks a column, or is not a table of numbers and classes.
+        InvalidInput: it is neither, lacks a column, or has cells that cannot be read.
     """
     if isinstance(rows, Table):
         return rows
@@ -219,8 +219,27 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
         raise InvalidInput(f"'{name}' must have every feature. Missing: {quote(missing)}.")
     if len(frame) == 0:
         raise InvalidInput(f"'{name}' must have rows. It has none.")
+    return known_table(density, frame, target=density.target_)
+
+
+def known_table(
+    density: ConditionalDensity, frame: pd.DataFrame, *, target: str, name: str = "table"
+) -> Table:
+    """Return rows as a table, read as the table of a density was.
+
+    Args:
+        density: knows its features.
+        frame: with every feature and the class; other columns are ignored.
+        target: name of the class column.
+        name: what the table is called.
+
+    Raises:
+        InvalidInput: a cell cannot be read, or there are fewer than two classes.
+    """
+    if density.encoding_.code_sizes:
+        return Table.from_frame(frame, target=target, name=name, encoding=density.encoding_)
     return Table.from_frame(
-        frame, target=density.target_, features=density.features_, kinds="number"
+        frame, target=target, features=density.features_, kinds="number", name=name
     )
 
 
