@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from daace.data.table import Table
+from daace.density.kde import KernelDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints
@@ -134,6 +136,39 @@ def test_a_changed_problem_is_right_in_every_part(flowers: LinearGaussianNetwork
     elsewhere = replace(narrow, start={**ROW, "sepal width": 3.5})
     assert elsewhere.feasible.allows(elsewhere.x)
     assert elsewhere.to_user.start[1] == 3.5
+
+
+def test_a_problem_keeps_no_draws_of_another_question(
+    flowers: LinearGaussianNetwork, iris: Table
+) -> None:
+    fixed = Constraints(fixed=["sepal width"], given=True)
+    landscape, goal = Landscape(flowers), Goal(target="setosa")
+    problem = Problem(ROW, landscape, goal, fixed)
+    there = {**ROW, "sepal width": 3.5}
+    other = KernelDensity(bandwidth=0.4).fit(iris)
+    changes: list[dict[str, Any]] = [
+        {"start": there},
+        {"constraints": Constraints(fixed=["sepal width", "petal width"], given=True)},
+        {"constraints": Constraints()},
+        {"landscape": Landscape(other)},
+        {"landscape": replace(problem.landscape, penalty=3.0)},
+        {"goal": Goal(target="virginica")},
+    ]
+    asked = {"start": ROW, "landscape": landscape, "goal": goal, "constraints": fixed}
+    for change in changes:
+        changed, fresh = replace(problem, **change), Problem(**{**asked, **change})
+        assert changed.threshold == fresh.threshold
+        assert changed.landscape.level == fresh.landscape.level
+        assert changed.landscape.spread == fresh.landscape.spread
+        assert changed.region.min_log_prob == fresh.region.min_log_prob
+
+
+def test_draws_of_the_same_question_are_made_once(flowers: LinearGaussianNetwork) -> None:
+    problem = _problem(flowers, ROW, fixed=["sepal width"], given=True)
+    narrow = replace(problem, box=(problem.x - 0.1, problem.x + 0.1))
+    ruled = replace(narrow, constraints=replace(problem.constraints, only_up=["petal width"]))
+    assert ruled.statistics is narrow.statistics is problem.statistics
+    assert ruled.landscape.ground is problem.statistics
 
 
 def test_each_rule_is_compiled_once(

@@ -58,6 +58,15 @@ def test_a_number_of_twelve_digits_comes_back_as_it_is():
     assert e.cost == pytest.approx(e.query.problem(0, None).path_cost(e.plan.waypoints), rel=1e-12)
 
 
+def test_round_values_are_written_with_few_digits():
+    table = load_table("iris")
+    explainer = daace.fit(table, density="linear-gaussian", judge="density")
+    rows = table.to_frame()[table.y == "versicolor"].iloc[::10]
+    for e in explainer.explain_batch(rows, target="setosa"):
+        moved = [float(value) for value in e.changes()["to"]]
+        assert [value for value in moved if len(repr(value)) > 6] == []  # 1.7000000000000002
+
+
 def test_steps_are_one_two_or_five():
     wanted = 10 ** np.random.default_rng(0).uniform(-6, 6, 300)
     steps = nice_steps(wanted)

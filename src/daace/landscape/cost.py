@@ -54,7 +54,8 @@ class Landscape:
             length and a penalty means the same on every table. 'nll' is the paper's
             `u = -log p`: negative where p > 1, where it rewards detours.
         ground: level and spread of log p for 'relative'; those of the density's draws when left
-            out. `Problem` sets it for people who cannot change some features.
+            out. A `Problem` sets it: to those of draws that share what somebody cannot change, or
+            to its argument `draws`.
 
     Example:
         >>> from daace import GaussianMixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
@@ -62,6 +63,24 @@ class StartRules:
         known = (self.density, self.start, self.constraints)
         return all(a is b for a, b in zip(known, (density, start, constraints), strict=True))
 
+    @cached_property
+    def draws(self) -> DrawStatistics:
+        """Statistics of log p over draws that share with the start what must be shared."""
+        if not self.constraints.given:
+            return self.density.draws_
+        return _draws_given(self.density, self.constraints, self.draft.x)
+
+    def share_draws(self, other: StartRules) -> None:
+        """Take over the draws of other rules where they are the same: they are slow to make."""
+        if "draws" in other.__dict__ and self._compared_with == other._compared_with:
+            self.__dict__["draws"] = other.draws
+
+    @property
+    def _compared_with(self) -> tuple[object, ...]:
+        """What the draws depend on."""
+        rules = self.constraints
+        return id(self.density), bool(rules.given), frozenset(rules.fixed), self.draft.x.tobytes()
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -74,7 +93,7 @@ class Problem:
     Args:
         start: model-space numbers without names (an array or list of n); or a row in user units:
             a Series, dict or one-row frame with names, or a `UserRow`.
-        landscape: the terrain.
+        landscape: the terrain; its ground becomes that of `statistics`.
         goal: where to end.
         constraints: what may change.
         box: model-space bounds `(lower, upper)` of all waypoints; those of the density's draws
@@ -89,6 +108,7 @@ class Problem:
             out.
 
     Attributes:
+        statistics: of log p, that terrain and plausibility refer to.
         x: the start in model space.
         to_user: maps waypoints to rows in user units.
         feasible: the compiled constraints.
@@ -104,6 +124,7 @@ class Problem:
     draws: DrawStatistics | None = None
     without: Collection[Discrete] = ()
     rules: StartRules | None = field(default=None, repr=False)
+    statistics: DrawStatistics = field(init=False, repr=False)
     x: FloatArray = field(init=False)
     to_user: RowMap = field(init=False)
     feasible: FeasibleSet = field(init=False)
@@ -120,7 +141,9 @@ class Problem:
                 )
         density, rules = self.landscape.density, self.rules
         if rules is None or not rules.serve(density, self.start, self.constraints):
-            rules = StartRules.of(density, self.start, self.constraints)
+            known, rules = rules, StartRules.of(density, self.start, self.constraints)
+            if known is not None:
+                rules.share_draws(known)
         box = (density.draws_.lower, density.draws_.upper) if self.box is None else self.box
         compiled = rules.draft.finish(box, without=self.without)
         x = rules.draft.x
@@ -128,19 +151,12 @@ class Problem:
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "to_user", compiled.to_user)
         object.__setattr__(self, "feasible", compiled.feasible)
-        draws = self.draws
-        if draws is None and self.constraints.given:
-            draws = _draws_given(density, self.constraints, x)
-        if draws is not None and self.landscape.ground is not draws:
-            object.__setattr__(self, "landscape", replace(self.landscape, ground=draws))
-        object.__setattr__(self, "draws", density.draws_ if draws is None else draws)
-        object.__setattr__(self, "region", self.goal.region(density, self.posterior, self.draws))
-
-    @property
-    def statistics(self) -> DrawStatistics:
-        """The statistics of log p that terrain and plausibility refer to."""
-        assert self.draws is not None
-        return self.draws
+        draws = rules.draws if self.draws is None else self.draws
+        object.__setattr__(self, "statistics", draws)
+        ground = None if draws is density.draws_ else draws  # None says the density's own
+        if self.landscape.ground is not ground:
+            object.__setattr__(self, "landscape", replace(self.landscape, ground=ground))
+        object.__setattr__(self, "region", self.goal.region(density, self.posterior, draws))
 
     @property
     def threshold(self) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from daace._typing import BoolArray, FloatArray
 from daace.landscape.goal import RowPosterior
 from daace.landscape.problem import Problem
+from daace.landscape.rows import shorten
 from daace.planners.base import Plan, Status
 
 #: Steps that are tried, the coarsest first, in standard deviations.
@@ -109,7 +110,7 @@ def _candidates(problem: Problem, rows: FloatArray, moved: BoolArray) -> Iterato
         away = np.where(end > start, np.ceil(end / step - 1e-9), np.floor(end / step + 1e-9))
         outward[-1] = away
         for counts in (outward, nearest):
-            rounded = np.where(moved, counts * step, rows)
+            rounded = np.where(moved, shorten(counts * step), rows)  # 1.7, not 17 * 0.1
             for j, (_, places) in problem.to_user.atoms.items():
                 met = np.isin(rounded[:, j], places[~np.isnan(places)])
                 rounded[met & moved[:, j], j] = rows[met & moved[:, j], j]

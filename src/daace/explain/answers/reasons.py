@@ -144,10 +144,9 @@ def _under(problem: Problem, constraints: Constraints) -> Problem:
     the terrain and the thresholds.
     """
     known = problem.constraints
-    rules = replace(constraints, natural=known.natural, given=known.given)
-    if rules.given and set(rules.fixed) != set(known.fixed):
-        return replace(problem, constraints=rules, draws=None)
-    return replace(problem, constraints=rules)
+    return replace(
+        problem, constraints=replace(constraints, natural=known.natural, given=known.given)
+    )
 
 
 def _straight(problem: Problem) -> Plan:
