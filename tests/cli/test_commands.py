@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -24,17 +25,17 @@ from daace.explain.explanation import Explanation
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder with a table and a model of it."""
+    """A folder with a table and a model of it, which has the name that models have by default."""
     place = tmp_path_factory.mktemp("cli")
     frame = load_table("iris").to_frame()
     two = frame[frame["class"] != "virginica"]
     two = two.assign(id=[f"p{i}" for i in range(100)])
     two.to_csv(place / "data.csv", index=False)
     two.iloc[42:58].to_csv(place / "some.csv", index=False)
-    arguments = ["fit", str(place / "data.csv"), "--target", "class", "--drop", "id"]
-    with pytest.raises(SystemExit) as leaving:
-        main([*arguments, "-o", str(place / "model.daace")])
+    with contextlib.chdir(place), pytest.raises(SystemExit) as leaving:
+        main(["fit", "data.csv", "--target", "class", "--drop", "id"])
     assert leaving.value.code == 0
+    assert (place / "model.daace").exists()
     return place
 
 
