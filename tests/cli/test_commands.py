@@ -511,6 +511,12 @@ def test_fit_keeps_rows_private(run):
             "'id' cannot be a feature. Fewer than two of its levels have 10 rows. Drop it, or "
             "merge levels.\n",
         ),
+        (("--target", "class", "--kind", "id"), "'--kind' must be like income=number. Got 'id'."),
+        (("--target", "class", "--kind", "age=whole"), "'--kind' must name columns of the frame."),
+        (
+            ("--target", "class", "--drop", "id", "--order", "petal width=1,2"),
+            "The order of 'petal width' must name every level.",
+        ),
         (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
         (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x' must be in an existing"),
         (("--target", "class", "--drop", "id", "-o", "."), "'.': Is a directory."),
@@ -549,6 +555,26 @@ def test_ids_are_left_out_with_a_note(run, folder):
         "-o", "kept.daace",
     )  # fmt: skip
     assert "customer_id" in daace.load("kept.daace").density.features_
+
+
+def test_kinds_and_orders_in_a_shell(run, folder):
+    size, rooms = ["small", "large", "huge"] * 20, [1, 2, 4] * 20
+    frame = pd.DataFrame({"size": size, "rooms": [*rooms[1:], 1], "x": np.arange(60) / 7})
+    frame.assign(y=["no", "yes"] * 30).to_csv(folder / "sizes.csv", index=False)
+    code, _, err = run(
+        "fit", "sizes.csv", "--target", "y", "--density", "linear-gaussian", "--judge", "density",
+        "--order", "size=small,large,huge", "--order", "rooms=4,2,1", "--kind", "x=whole",
+        "-o", "sizes.daace",
+    )  # fmt: skip
+    assert code == 2
+    assert "'x' of kind 'whole'" in err
+    code, _, err = run(
+        "fit", "sizes.csv", "--target", "y", "--density", "linear-gaussian", "--judge", "density",
+        "--order", "size=small,large,huge", "--order", "rooms=4,2,1", "-o", "sizes.daace",
+    )  # fmt: skip
+    assert code == 0, err
+    features = daace.load("sizes.daace").density.encoding_.features
+    assert [f.levels for f in features[:2]] == [("small", "large", "huge"), (4, 2, 1)]
 
 
 def test_row_numbers_are_no_feature(run, folder):

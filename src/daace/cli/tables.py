@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,8 @@ from daace.cli.terminal import note
 from daace.exceptions import InvalidInput
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from daace.data.table import Table
 
 
@@ -26,6 +28,22 @@ class Columns:
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Column to model although it looks like an id; repeatable."),
+    ] = None
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=KIND",
+            help="What a column is where its values suggest something else: number, whole, "
+            "ordered or category, such as income=number; repeatable.",
+        ),
+    ] = None
+    order: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LEVEL,...",
+            help="Levels of a column from low to high, such as size=small,medium,large; "
+            "repeatable.",
+        ),
     ] = None
 
 
@@ -59,10 +77,43 @@ def read_table(data: Path, columns: Columns) -> Table:
             f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
             f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
         )
-    table = Table.from_frame(frame, target=target, name=data.stem, keep=columns.keep or ())
+    table = Table.from_frame(
+        frame,
+        target=target,
+        name=data.stem,
+        keep=columns.keep or (),
+        kinds=_pairs("--kind", columns.kind, like="income=number"),
+        order=_orders(columns.order, frame),
+    )
     if set(table.left_out) & set(likely_ids(frame)):
         note("To model what looks like an id, pass --keep NAME.")
     return table
+
+
+def _pairs(option: str, given: Sequence[str] | None, *, like: str) -> dict[str, str]:
+    """Return what was given for each column."""
+    found = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InvalidInput(argument=option, expected=f"be like {like}", got=f"'{text}'")
+        found[name] = value
+    return found
+
+
+def _orders(given: Sequence[str] | None, frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """Return the levels of columns, as numbers where a column holds numbers."""
+    from pandas.api.types import is_numeric_dtype
+
+    from daace.data.numbers import parse_number
+
+    found: dict[str, list[Any]] = {}
+    for name, text in _pairs("--order", given, like="size=small,large").items():
+        levels: list[Any] = [level.strip() for level in text.split(",")]
+        if name in frame.columns and is_numeric_dtype(frame.dtypes[name]):
+            levels = [parse_number(level) for level in levels]
+        found[name] = levels
+    return found
 
 
 def read_known(data: Path, target: str, features: Sequence[str]) -> Table:
