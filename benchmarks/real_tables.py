@@ -6,7 +6,8 @@ Each table of `DAACE_DATA/mixed` is shuffled and cut into rows to fit on (at mos
 of which the first that a judge refuses are asked about. Judges are the density itself, a random
 forest behind a one-hot encoder, and LightGBM with its own categories. Columns that the schema
 suggests as immutable are fixed; on Adult education may only rise, in the schema's order.
-Columns that give the answer away are left out.
+Columns that give the answer away are left out. Where fewer rows than asked for are refused, the
+table is shuffled and cut again, and all is fitted anew.
 
 An answer is valid if the judge accepts the returned row. At every waypoint: `broken` counts values
 that cannot be (a level that no row has, a fraction of a count, a negative amount, a value between
@@ -58,6 +59,9 @@ DERIVED = {"adult": [("education", "education_num")], "compas": [("age", "age_ca
 
 #: Most rows to fit on, and their largest share.
 MOST_ROWS, SHARE = 6000, 2 / 3
+
+#: Shuffles of a table in which a judge may refuse too few rows.
+SHUFFLES = 5
 
 #: A value is an atom for the check if this share of the rows have it, at an end or at 0.
 ATOM = 0.05
@@ -306,17 +310,23 @@ def answer(task: Task, judged: Judged, rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def run(task: Task, wanted: list[str], rows: int, done: list[dict[str, Any]]) -> Iterator[Any]:
+def run(name: str, wanted: list[str], rows: int, done: list[dict[str, Any]]) -> Iterator[Any]:
     """Yield the line of each row that is not done yet."""
-    known = {(line["table"], line["judge"], line["row"]) for line in done}
-    full = {j for j in wanted if sum(k[:2] == (task.name, j) for k in known) >= rows}
-    for name, judged in judges(task, [j for j in wanted if j not in full]):
-        held_out = judged.form(task.held_out)
-        refused = np.flatnonzero(judged.chance(held_out[task.features]) < 0.5)[:rows]
-        for place in refused:
-            key = {"table": task.name, "judge": name, "row": int(place)}
-            if tuple(key.values()) not in known:
-                yield key | answer(task, judged, held_out[task.features].iloc[[place]])
+    known = {(line["table"], line["judge"], line["row"], line.get("shuffle", 0)) for line in done}
+    for shuffle in range(SHUFFLES):
+        open_ = [j for j in wanted if sum(k[:2] == (name, j) for k in known) < rows]
+        if not open_:
+            return
+        task = Task.read(name, seed=shuffle)
+        for judge, judged in judges(task, open_):
+            held_out = judged.form(task.held_out)
+            left = rows - sum(k[:2] == (name, judge) and k[3] < shuffle for k in known)
+            refused = np.flatnonzero(judged.chance(held_out[task.features]) < 0.5)[:left]
+            for place in refused:
+                key = {"table": name, "judge": judge, "row": int(place), "shuffle": shuffle}
+                if tuple(key.values()) not in known:
+                    known.add(tuple(key.values()))  # type: ignore[arg-type]
+                    yield key | answer(task, judged, held_out[task.features].iloc[[place]])
 
 
 def summary(lines: list[dict[str, Any]]) -> pd.DataFrame:
@@ -352,7 +362,7 @@ def main() -> None:
     done = json.loads(options.record.read_text()) if options.record.exists() else []
     with threadpool_limits(1):
         for name in options.tables:
-            for line in run(Task.read(name), options.judges, options.rows, done):
+            for line in run(name, options.judges, options.rows, done):
                 done.append(line)
                 text = ",\n ".join(json.dumps(one) for one in done)
                 options.record.write_text(f"[\n {text}\n]\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -24,17 +25,17 @@ from daace.explain.explanation import Explanation
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder with a table and a model of it."""
+    """A folder with a table and a model of it, which has the name that models have by default."""
     place = tmp_path_factory.mktemp("cli")
     frame = load_table("iris").to_frame()
     two = frame[frame["class"] != "virginica"]
     two = two.assign(id=[f"p{i}" for i in range(100)])
     two.to_csv(place / "data.csv", index=False)
     two.iloc[42:58].to_csv(place / "some.csv", index=False)
-    arguments = ["fit", str(place / "data.csv"), "--target", "class", "--drop", "id"]
-    with pytest.raises(SystemExit) as leaving:
-        main([*arguments, "-o", str(place / "model.daace")])
+    with contextlib.chdir(place), pytest.raises(SystemExit) as leaving:
+        main(["fit", "data.csv", "--target", "class", "--drop", "id"])
     assert leaving.value.code == 0
+    assert (place / "model.daace").exists()
     return place
 
 
@@ -509,6 +510,12 @@ def test_fit_keeps_rows_private(run):
             ("--target", "class", "--keep", "id"),
             "'id' cannot be a feature. Fewer than two of its levels have 10 rows. Drop it, or "
             "merge levels.\n",
+        ),
+        (("--target", "class", "--kind", "id"), "'--kind' must be like income=number. Got 'id'."),
+        (("--target", "class", "--kind", "age=whole"), "'--kind' must name columns of the frame."),
+        (
+            ("--target", "class", "--drop", "id", "--order", "petal width=1,2"),
+            "The order of 'petal width' must name every level.",
         ),
         (("--target", "class", "--drop", "id", "--density", "x"), "'--density' must be one of"),
         (("--target", "class", "--drop", "id", "-o", "no/x"), "'no/x' must be in an existing"),

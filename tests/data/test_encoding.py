@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,33 @@ def test_an_atom_is_exact_whatever_the_value_column_says() -> None:
 def test_whole_numbers_beyond_a_small_dtype_are_not_wrapped() -> None:
     encoding = Encoding((Feature("kids", "whole", dtype="uint8"),))
     assert encoding.decode(np.array([[300.0], [-2.0]]))["kids"].tolist() == [300, -2]
+    gaps = Feature("kids", "whole", atoms=(np.nan,), dtype="UInt8")
+    kids = Encoding((gaps,)).decode(np.array([[300.0, 0.0], [-2.0, 0.0], [0.0, 1.0]]))["kids"]
+    assert kids.tolist() == [300, -2, pd.NA]
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
+def test_text_of_pyarrow(kind: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    made = pa.dictionary(pa.int32(), pa.string()) if kind == "dictionary" else getattr(pa, kind)()
+    dtype = pd.ArrowDtype(made)
+    text = pd.Series(pd.Categorical(["own", "rent"] * 20)).astype(dtype)
+    frame = pd.DataFrame({"home": text, "x": np.arange(40.0), "y": list("aabb") * 10})
+    encoding = Encoding.from_json(Table.from_frame(frame, target="y").encoding.to_json())
+    home = encoding.decode(encoding.encode(frame))["home"]
+    assert home.dtype == ("str" if kind == "dictionary" else dtype)
+    assert home.tolist() == text.tolist()
+
+
+def test_numbers_that_are_stored_in_another_way() -> None:
+    pa = pytest.importorskip("pyarrow")
+    values = np.arange(40.0) % 25 + 0.25
+    frame = pd.DataFrame({"x": pd.arrays.SparseArray(values), "y": list("aabb") * 10})
+    frame["d"] = pd.array([Decimal(str(x)) for x in values], pd.ArrowDtype(pa.decimal128(8, 2)))
+    table = Table.from_frame(frame[["x", "d", "y"]], target="y")
+    encoding = Encoding.from_json(table.encoding.to_json())
+    assert encoding.decode(encoding.encode(frame))["x"].tolist() == values.tolist()
+    assert table.kinds["feature"].tolist() == ["x", "d"]
 
 
 # Pools ------------------------------------------------------------------------------------------

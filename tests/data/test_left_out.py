@@ -54,6 +54,7 @@ def test_ids_are_seen(name: str, values: object) -> None:
         ("customer_id", np.repeat(UNIQUE[:25], 2)),
         ("colour", ["red", "blue"] * 25),
         ("price", [f"{i:,}" for i in UNIQUE]),
+        ("price", [f"${i:,}.50" for i in UNIQUE]),
         ("flag", np.arange(50) % 2 == 0),
         ("who", [None, *(f"p{i}" for i in range(49))]),
         ("when", pd.date_range("2020-01-01", periods=50)),

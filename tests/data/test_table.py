@@ -326,6 +326,15 @@ def test_polars_and_pyarrow_frames_are_read_like_pandas_ones() -> None:
         Table.from_frame(polars.LazyFrame(columns), target="class")
 
 
+def test_an_enumeration_of_polars_has_an_order() -> None:
+    polars = pytest.importorskip("polars")
+    sizes = polars.Series("size", ["small", "large", None] * 20, polars.Enum(["small", "large"]))
+    frame = polars.DataFrame([sizes]).with_columns(x=polars.arange(60) / 7, y=polars.lit("a"))
+    frame = frame.with_columns(y=polars.Series(list("ab") * 30))
+    (size, _) = Table.from_frame(frame, target="y").encoding.features
+    assert (size.kind, size.levels, size.gaps) == ("ordered", ("small", "large"), True)
+
+
 def test_gaps_of_polars_frames_are_named() -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from daace import GaussianMixture, Goal, Landscape
+from daace.data.encoding import Encoding
+from daace.data.kinds import Feature
 from daace.exceptions import InvalidInput
 from daace.explain import metrics
 
@@ -67,3 +69,36 @@ def test_who_stays_changes_nothing(density: GaussianMixture) -> None:
 def test_paths_are_checked() -> None:
     with pytest.raises(InvalidInput, match=r"'path' must have shape \(waypoints, features\)"):
         metrics.l2(np.zeros(3))
+
+
+def test_distances_of_mixed_rows() -> None:
+    """Whatever a column is: a switch is 1, ladders and numbers are shares of their range."""
+    encoding = Encoding(
+        (
+            Feature("savings", atoms=(0.0, np.nan), fill=5.0),
+            Feature("school", "ordered", levels=("low", "mid", "high"), gaps=True),
+            Feature("home", "category", levels=("own", "rent", "free")),
+        )
+    )
+    # savings, school, home, code of savings: 1 at 0, 2 missing
+    start = [0.0, 0.0, 0.0, 1.0]
+    rows = np.array(
+        [
+            start,
+            [10.0, 2.0, 2.0, 0.0],
+            [5.0, 3.0, 0.0, 2.0],  # both are missing
+            [2.5, 1.0, 1.0, 0.0],
+        ]
+    )
+    means = [metrics.gower(np.array([start, row]), rows, encoding) for row in rows]
+    assert means == pytest.approx([0, 1, 2 / 3, (0.25 + 0.5 + 1) / 3])
+    assert [metrics.l0(np.array([start, row]), encoding) for row in rows] == [0, 3, 2, 3]
+    path = np.array([rows[1], rows[2]])
+    assert metrics.gower_to(path, rows, encoding) == pytest.approx([2 / 3, 1, 0, 1])
+    labels = np.array(["a", "b", "a", "b"])  # by codes alone, the last row would be the second
+    assert metrics.y_nn(path, rows, labels, "a", k=2, encoding=encoding) == 1.0
+    assert metrics.y_nn(path, rows, labels, "a", k=2) == 0.5
+    numbers = Encoding.of_numbers(["a", "b", "c"])
+    assert metrics.l0(PATH, numbers) == 2
+    spread = np.abs(PATH[-1] - PATH[0]) / [3.0, 0.14, 1.0]
+    assert metrics.gower(PATH, PATH, numbers) == pytest.approx(spread.mean())

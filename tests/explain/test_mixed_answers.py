@@ -165,6 +165,17 @@ def test_a_fixed_category_that_stands_in_the_way_is_named(explainer, refused) ->
     assert "fixed" in " ".join(e.notes)
 
 
+def test_a_missing_number_may_be_in_the_way(explainer: Explainer, refused: pd.DataFrame) -> None:
+    row = refused.iloc[[0]].assign(credit_score=np.nan)
+    e = explainer.explain(row, target="granted", min_posterior=1 - 1e-9)
+    assert e.status == "goal_unreachable"
+    assert "let 'credit_score' become known with 'allowed'" in str(e)
+    known = Constraints(allowed={"credit_score": ["elsewhere"]})
+    e = explainer.explain(row, target="granted", min_posterior=1 - 1e-9, constraints=known)
+    assert not e.found
+    assert "become known" not in str(e)
+
+
 def test_levels_that_the_model_does_not_name_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=80)

@@ -124,6 +124,24 @@ def test_numbers_are_bounds_of_ordered_numbers() -> None:
     assert codes.targets(0).tolist() == [1, 2]
 
 
+def test_a_missing_ordered_number_stays_missing() -> None:
+    """As any missing number does, how few values it may have; unless a rule names where it goes."""
+    levels = Feature("vessels", "ordered", levels=(0, 1, 2, 3), gaps=True, dtype="float64")
+    tables = [np.full((2, 5), 0.2)]
+    gaussians = [1, 1], [[-1.0], [1.5]], np.ones((2, 1, 1)), ["a", "b"]
+    encoding = Encoding((Feature("age"), levels))
+    density = GaussianMixture(*gaussians, tables=tables, encoding=encoding)
+
+    def targets(code: float, **rules: object) -> list[int]:
+        codes = problem_from(density, [0.0, code], **rules).feasible.codes
+        assert codes is not None
+        return codes.targets(0).tolist()
+
+    assert targets(4) == [4]
+    assert targets(1) == [0, 1, 2, 3]
+    assert targets(4, allowed={"vessels": [0, 1]}) == [0, 1, 4]
+
+
 @pytest.mark.parametrize(
     ("rules", "message"),
     [

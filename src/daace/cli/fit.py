@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Values that Python and JSON write differently.
 SPOKEN = {"True": True, "False": False, "None": None}
 
+#: Model file that is written where no name is given.
+MODEL = Path("model.daace")
+
 #: How a training ended, in words.
 ENDED = {
     "epochs": "all that were asked for",
@@ -76,7 +79,8 @@ def fit(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Table with a header: CSV, TSV or parquet.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = MODEL,
     columns: Columns,
     learning: Learning,
 ) -> None:

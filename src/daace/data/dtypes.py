@@ -17,24 +17,36 @@ Level: TypeAlias = str | bool | int | float
 #: Every name that `dtype_name` gives, for files from untrusted sources.
 KNOWN = re.compile(
     r"(u?int(8|16|32|64)|float(16|32|64)|U?Int(8|16|32|64)|Float(32|64)|bool|boolean|str|object"
-    r"|string\[(python|pyarrow)\]|(u?int(8|16|32|64)|float|double|bool|string)\[pyarrow\])"
+    r"|string\[(python|pyarrow)\]"
+    r"|(u?int(8|16|32|64)|float|double|bool|utf8|large_string|string)\[pyarrow\])"
 )
 
 
 def dtype_name(dtype: Any) -> str:
     """Return the name from which `pandas.api.types.pandas_dtype` makes the dtype again.
 
-    A categorical dtype has the name of the dtype of its categories.
+    A categorical dtype has the name of the dtype of its categories. Dtypes that only store what
+    another one means, such as sparse arrays, decimals and dictionaries of pyarrow, have the name of
+    float64, bool or str.
 
     Example:
         >>> dtype_name(pd.Series([1, None], dtype="Int64").dtype)
         'Int64'
+        >>> dtype_name(pd.SparseDtype("float"))
+        'float64'
     """
     if isinstance(dtype, pd.CategoricalDtype):
         return dtype_name(dtype.categories.dtype)
     if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
         return f"string[{dtype.storage}]"
-    return str(dtype)
+    name = str(dtype)
+    if isinstance(dtype, pd.ArrowDtype) and name == "string[pyarrow]":
+        return "utf8[pyarrow]"  # the other name is that of pandas' own dtype
+    if KNOWN.fullmatch(name):
+        return name
+    if pd.api.types.is_bool_dtype(dtype):
+        return "bool"
+    return "float64" if pd.api.types.is_numeric_dtype(dtype) else "str"
 
 
 def cells(levels: Sequence[Level | None], dtype: str, *, categories: Any = None) -> Any:
@@ -75,13 +87,13 @@ def numbers(values: FloatArray, dtype: str, *, whole: bool) -> Any:
         exact = [int(value) if whole and value == value else float(value) for value in values]
         return cells([None if value != value else value for value in exact], dtype)
     kind: Any = pd.api.types.pandas_dtype(dtype)
-    if isinstance(kind, np.dtype):
-        if kind.kind in "iu":
-            limits = np.iinfo(kind)
-            fits = len(values) == 0 or limits.min <= values.min() <= values.max() <= limits.max
-            return values.astype(kind if fits else np.int64)
-        return values.astype(kind)
     gaps = np.isnan(values)
+    if kind.kind in "iu" and not gaps.all():
+        limits, known = np.iinfo(getattr(kind, "numpy_dtype", kind)), values[~gaps]
+        if not limits.min <= known.min() <= known.max() <= limits.max:
+            kind = np.dtype(np.int64) if isinstance(kind, np.dtype) else pd.Int64Dtype()
+    if isinstance(kind, np.dtype):
+        return values.astype(kind)
     array: Any = pd.array(values, dtype="Float64")
     array[gaps] = pd.NA
     return array.astype(kind)

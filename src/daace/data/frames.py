@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +31,15 @@ def as_pandas(frame: object) -> object:
     if type(frame).__name__ == "LazyFrame":
         raise InvalidInput("Got a LazyFrame, which is not computed yet: call its collect() first.")
     if hasattr(frame, "get_columns"):  # polars, without a detour over pyarrow
-        return pd.DataFrame({column.name: column.to_numpy() for column in frame.get_columns()})
+        return pd.DataFrame({column.name: _of_polars(column) for column in frame.get_columns()})
     return frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+
+
+def _of_polars(column: Any) -> Any:
+    """Return a column of polars as pandas has it; an enumeration has an order there, too."""
+    if type(column.dtype).__name__ != "Enum":
+        return column.to_numpy()
+    return pd.Categorical(column.to_list(), column.dtype.categories.to_list(), ordered=True)
 
 
 def check_unique(names: Sequence[str], *, what: str) -> None:

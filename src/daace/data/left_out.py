@@ -11,7 +11,8 @@ from daace._typing import BoolArray, FloatArray
 from daace._warnings import warn_user
 from daace._wording import quote
 from daace.data.names import words_of
-from daace.data.screening import DATE, MOSTLY
+from daace.data.numbers import NUMBER
+from daace.data.screening import DATE, MOSTLY, SIGNS
 
 SAME, EMPTY = "The values do not vary.", "There are no values."
 
@@ -139,10 +140,12 @@ def _why_id(name: str, column: pd.Series) -> str:
     if pd.api.types.infer_dtype(column) != "string":
         return ""
     # Numbers and dates kept as text, and text among numbers, are refused by `screen`.
-    plain = pd.to_numeric(column.astype(str).str.replace(",", ""), errors="coerce").notna()
-    if plain.all() or column.astype(str).str.fullmatch(DATE).all():
+    text = column.astype(str)
+    plain = pd.to_numeric(text.str.replace(",", ""), errors="coerce").notna()
+    signed = text.str.replace(SIGNS, "", regex=True).map(lambda cell: bool(NUMBER.fullmatch(cell)))
+    if plain.all() or text.str.fullmatch(DATE).all():
         return ""
-    if plain.mean() >= MOSTLY and not _says_id(words):
+    if (plain.mean() >= MOSTLY or signed.all()) and not _says_id(words):
         return ""
     return "text without repetitions"
 

@@ -64,7 +64,10 @@ def read_values(column: pd.Series, feature: Feature) -> FloatArray:
     elif pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        values = np.array([_number(cell, i, feature) for i, cell in enumerate(column)])
+        several = len(column) > 1
+        values = np.array(
+            [_number(cell, i if several else None, feature) for i, cell in enumerate(column)]
+        )
     gaps = np.isnan(values)
     if gaps.any() and feature.gap_code is None:
         raise _no_gap(_row(gaps), feature)
@@ -105,7 +108,7 @@ def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
     return places, [plain_level(value) for value in values]
 
 
-def _number(cell: Any, row: int, feature: Feature) -> float:
+def _number(cell: Any, row: int | None, feature: Feature) -> float:
     if isinstance(cell, numbers.Real | np.bool_):
         return float(cell)
     if pd.api.types.is_scalar(cell) and pd.isna(cell):
@@ -121,15 +124,16 @@ def _hashable(value: object) -> bool:
     return isinstance(value, str | bool | int | float)
 
 
-def _row(found: Any) -> int:
-    return int(np.flatnonzero(found)[0])
+def _row(found: Any) -> int | None:
+    """Return the first row that was found; None where there is but one."""
+    return int(np.flatnonzero(found)[0]) if len(found) > 1 else None
 
 
-def _place(row: int, feature: Feature) -> str:
-    return f"'{feature.name}' in row {row}"
+def _place(row: int | None, feature: Feature) -> str:
+    return f"'{feature.name}'" if row is None else f"'{feature.name}' in row {row}"
 
 
-def _unknown_level(value: object, row: int, feature: Feature) -> InvalidInput:
+def _unknown_level(value: object, row: int | None, feature: Feature) -> InvalidInput:
     known = list(map(str, feature.levels))
     choose = "choose one of them, or fit again on a table with this level"
     in_shell = ""
@@ -145,7 +149,7 @@ def _unknown_level(value: object, row: int, feature: Feature) -> InvalidInput:
     )
 
 
-def _no_gap(row: int, feature: Feature) -> InvalidInput:
+def _no_gap(row: int | None, feature: Feature) -> InvalidInput:
     return InvalidInput(
         argument=_place(row, feature),
         expected="not be missing: no row of the table had a gap there",

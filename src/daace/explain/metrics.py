@@ -1,7 +1,8 @@
 """How good a counterfactual and its path are: one pure function per measure.
 
 All arrays are in model space; `path` has shape `(waypoints, n)`, the start first and the
-counterfactual last, as in `Plan.waypoints`.
+counterfactual last, as in `Plan.waypoints`. On tables with categories, distances are `l0` and
+`gower`, which know what a column holds by the table's `encoding`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import scipy
 
 from daace._checks import check_integer, check_number
 from daace._typing import FloatArray, Labels
+from daace.data.encoding import Encoding
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.landscape.cost import Landscape
@@ -21,7 +23,10 @@ __all__ = [
     "cost",
     "distance",
     "end_sparsity",
+    "gower",
+    "gower_to",
     "hops",
+    "l0",
     "l1_over_mad",
     "l2",
     "log_density",
@@ -97,6 +102,62 @@ def end_sparsity(path: FloatArray, *, threshold: float = CHANGED) -> int:
     return path_sparsity(_rows(path)[[0, -1]], threshold=threshold)
 
 
+def l0(path: FloatArray, encoding: Encoding) -> int:
+    """Return L0: how many features are not the same at the counterfactual as at the start.
+
+    A number that also leaves an atom, or becomes missing, is one change.
+
+    Args:
+        path: the path.
+        encoding: of the table, `density.encoding_`.
+
+    Example:
+        >>> from daace.data.kinds import Feature
+        >>> housing = Feature("housing", "category", levels=("own", "rent"))
+        >>> encoding = Encoding((Feature("savings", atoms=(0.0,)), housing))
+        >>> l0(np.array([[0.0, 1.0, 1.0], [2.5, 1.0, 0.0]]), encoding)
+        1
+    """
+    start, end = _rows(path)[[0, -1]]
+    return int((_differences(end, start[None], encoding, np.ones(len(start))) > 0).sum())
+
+
+def gower(path: FloatArray, rows: FloatArray, encoding: Encoding) -> float:
+    """Return Gower's distance between start and counterfactual.
+
+    The mean over features of `|x'_j - x_j|` over the range of the rows for numbers, over the number
+    of steps of the ladder for ordered features, and 0 or 1 for categories (Gower 1971,
+    doi:10.2307/2528823). A number that becomes missing, or known, counts as 1.
+
+    Args:
+        path: the path.
+        rows: data of which the ranges are taken, shape `(rows, n)`.
+        encoding: of the table, `density.encoding_`.
+
+    Example:
+        >>> from daace.data.kinds import Feature
+        >>> housing = Feature("housing", "category", levels=("own", "rent"))
+        >>> encoding = Encoding((Feature("income"), housing))
+        >>> path = np.array([[1.0, 1.0], [3.0, 0.0]])
+        >>> gower(path, np.array([[0.0, 0.0], [4.0, 1.0]]), encoding)  # (2 / 4 + 1) / 2
+        0.75
+    """
+    start, end = _rows(path)[[0, -1]]
+    return float(_gower(end, start[None], encoding, np.ptp(_rows(rows), axis=0))[0])
+
+
+def gower_to(path: FloatArray, rows: FloatArray, encoding: Encoding) -> FloatArray:
+    """Return Gower's distance between the counterfactual and each of some rows, as `gower`.
+
+    Args:
+        path: the path.
+        rows: data, of which the ranges are taken, too; shape `(rows, n)`.
+        encoding: of the table, `density.encoding_`.
+    """
+    rows = _rows(rows)
+    return _gower(_rows(path)[-1], rows, encoding, np.ptp(rows, axis=0))
+
+
 def hops(path: FloatArray) -> int:
     """Return the number of steps: waypoints without the start.
 
@@ -140,7 +201,13 @@ def valid(
 
 
 def y_nn(
-    path: FloatArray, rows: FloatArray, labels: Labels, target: object, *, k: int = 5
+    path: FloatArray,
+    rows: FloatArray,
+    labels: Labels,
+    target: object,
+    *,
+    k: int = 5,
+    encoding: Encoding | None = None,
 ) -> float:
     """Return yNN: the share of the k rows nearest to the counterfactual that are of the target.
 
@@ -150,6 +217,7 @@ def y_nn(
         labels: their classes, true or predicted.
         target: the class that was asked for.
         k: neighbours; all rows where there are fewer.
+        encoding: of a table with categories, where the nearest are those by `gower_to`.
 
     Example:
         >>> rows, labels = np.array([[0.0], [1.0], [2.0]]), np.array(["a", "b", "b"])
@@ -161,7 +229,10 @@ def y_nn(
         raise InvalidInput(
             f"'rows' and 'labels' must be as many, at least one. Got {len(rows)} and {len(labels)}."
         )
-    away = scipy.spatial.distance.cdist(_rows(path)[-1:], rows)[0]
+    if encoding is None:
+        away = scipy.spatial.distance.cdist(_rows(path)[-1:], rows)[0]
+    else:
+        away = gower_to(path, rows, encoding)
     nearest = np.argsort(away, kind="stable")[:k]
     return float(np.mean([str(labels[i]) == str(target) for i in nearest]))
 
@@ -174,6 +245,33 @@ def distance(a: FloatArray, b: FloatArray) -> float:
         5.0
     """
     return float(np.linalg.norm(np.asarray(b, dtype=np.float64) - np.asarray(a, dtype=np.float64)))
+
+
+def _gower(x: FloatArray, rows: FloatArray, encoding: Encoding, ranges: FloatArray) -> FloatArray:
+    away: FloatArray = _differences(x, rows, encoding, ranges).mean(axis=1)
+    return away
+
+
+def _differences(
+    x: FloatArray, rows: FloatArray, encoding: Encoding, ranges: FloatArray
+) -> FloatArray:
+    """Return how far each feature of rows is from that of x, shape `(rows, features)`.
+
+    Numbers in units of their ranges, ordered features in shares of their ladder, switches as 1.
+    """
+    away = np.empty((len(rows), len(encoding.features)))
+    for j, feature in enumerate(encoding.features):
+        apart = np.abs(rows[:, j] - x[j])
+        if feature.kind == "category":
+            away[:, j] = apart > 0
+            continue
+        unit = len(feature.levels) - 1 if feature.coded else ranges[j]
+        away[:, j] = apart / (unit if unit > 0 else 1.0)
+        if feature.gap_code is not None:
+            column = encoding.atom_columns.get(j, j)
+            gaps, gap = rows[:, column] == feature.gap_code, x[column] == feature.gap_code
+            np.copyto(away[:, j], gaps != gap, where=gaps | gap)
+    return away
 
 
 def _rows(path: FloatArray) -> FloatArray:

@@ -147,6 +147,10 @@ def advice(e: Answer) -> list[str]:
     options = [f"lower '{name}' to {exact(value)}" for name, value in e.relax.items()]
     if any(asked.constraints.values()) and not said:
         options.append("loosen the constraints")
+    named = asked.constraints.get("allowed") or ()
+    gaps = [name for name in _missing_numbers(e) if name not in named]
+    if gaps and not said:
+        options.append(f"let {quote(gaps)} become known with 'allowed'")
     if not e.relax and not said:
         options.insert(0, "lower both thresholds")
     if options and (e.status == "goal_unreachable" or e.relax):
@@ -155,6 +159,16 @@ def advice(e: Answer) -> list[str]:
     if e.relax and unheeded:  # they were not looked at: without them there was no path either
         lines.append(f"These values hold for a path without {quote(unheeded)}.")
     return lines
+
+
+def _missing_numbers(e: Answer) -> list[str]:
+    """Return the numbers that are missing at the start."""
+    start = e.states.iloc[:1]
+    return [
+        str(name)
+        for name, cells in start.items()
+        if cells.isna().any() and pd.api.types.is_numeric_dtype(cells.dtype)
+    ]
 
 
 def step_name(e: Answer, waypoint: int) -> str:

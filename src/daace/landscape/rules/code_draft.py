@@ -42,8 +42,8 @@ class CodeDraft:
         for j, feature in enumerate(encoding.features):
             if feature.pool_code is not None:
                 self._may[j][:, feature.pool_code] = False
-            if feature.gap_code is not None and not feature.coded:
-                may = self._may[encoding.atom_columns[j]]
+            if feature.gap_code is not None and is_number(feature):
+                may = self._may[self.column(j)]
                 may[feature.gap_code] = may[:, feature.gap_code] = False
 
     def column(self, j: int) -> int:
@@ -166,6 +166,13 @@ class CodeDraft:
         ]
         tables = tuple(may[column] for column in self.encoding.code_sizes)
         return CodeRules(x, self.columns, tables, np.array(levels), tuple(atoms))
+
+
+def is_number(feature: Feature) -> bool:
+    """Whether the values of a feature are numbers, as those of an ordered one may be."""
+    return not feature.coded or (
+        feature.kind == "ordered" and not isinstance(feature.levels[0], str)
+    )
 
 
 def code_of(feature: Feature, level: object, argument: str) -> int:
