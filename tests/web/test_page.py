@@ -11,7 +11,7 @@ import pytest
 
 from daace import Explainer, InvalidInput, fit
 from daace.web.service import Service
-from tests.web.browser import Page, missing
+from tests.web.browser import Page, axe_core, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -246,6 +246,26 @@ def test_every_control_has_a_name(page):
         ").map((e) => e.outerHTML)"
     )
     assert nameless == []
+
+
+@pytest.mark.skipif(not axe_core(), reason="needs axe-core: make browser")
+def test_nothing_keeps_people_from_using_the_page(page):
+    page.run("for (const rules of document.querySelectorAll('.more')) rules.click()")
+    page.click(".plan .tools button", "Keep")
+    page.click("[data-feature=income] .lock")
+    page.settle()
+    page.click(".card button", "What speaks against")
+    page.until(
+        lambda: page.run("return document.querySelectorAll('.reasons li').length"), "reasons"
+    )
+    page.run("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert page.obstacles() == []
+    page.run(
+        "for (const lock of document.querySelectorAll('.lock[aria-pressed=false]')) lock.click()"
+    )
+    page.settle()
+    assert "No path" in page.text(".headline")
+    assert page.obstacles() == []
 
 
 def test_names_with_markup_stay_names(browser, serve, loans):

@@ -154,8 +154,9 @@ export function contributionBars(get) {
   return picture(
     () => "What each change does for the goal, in log-odds",
     (width) => {
-      const { pictures } = get();
+      const { pictures, answer } = get();
       if (!pictures) return null;
+      if (!answer.changes.length) return empty("Nothing changes along the path.");
       const bars = pictures.contributions.filter((c) => c.contribution !== null).slice(0, 10);
       if (!bars.length) return empty("Only known where the density itself judges the class.");
       const labels = Math.min(150, width * 0.4);

@@ -159,7 +159,7 @@ function groups(profiles, called, label) {
     { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     h(
       "table",
-      null,
+      { class: "groups" },
       h("thead", null, h("tr", null, heads.map((name) => h("th", { scope: "col" }, name)))),
       h(
         "tbody",
