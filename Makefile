@@ -3,7 +3,7 @@
 #   make demo        explain one loan from "refused" to "granted", with a page of plots
 #   make lint        style and types, in seconds
 #   make test        make lint, then every test and example
-#   make browser     install Chromium for the tests of the page, as root on Debian
+#   make browser     install Chromium and axe-core for the tests of the page, as root on Debian
 #   make bench       compare with other tools, as ratios measured in one run (minutes)
 #   make bench-full  the same on every problem (hours)
 #   make results     make the pages of the published results from their records
@@ -49,8 +49,14 @@ lint: $(VENV)/.lint
 test: lint $(VENV)/.dev browser
 	$(BIN)/python -m pytest -n 2
 
-# The tests of the page need Chromium; without it they are skipped, and say so.
-browser:
+# The tests of the page need Chromium, and for one of them axe-core; without it they are skipped,
+# and say so.
+AXE := axe-core@4.14.1
+browser: | $(VENV)/.made
+	@test -e $(VENV)/node_modules/axe-core/axe.min.js \
+	|| { command -v npm >/dev/null \
+		&& npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix $(VENV) $(AXE) >/dev/null; } \
+	|| echo "No axe-core: whether everybody can use the page will not be tested." >&2
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 		&& apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; } \

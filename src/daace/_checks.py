@@ -36,7 +36,8 @@ def check_number(
             return
     limit = f" of at least {at_least:g}" if at_least > -math.inf else ""
     limit = f" above {above:g}" if above > -math.inf else limit
-    limit += f" and at most {at_most:g}" if at_most < math.inf else ""
+    if at_most < math.inf:
+        limit += f"{' and' if limit else ' of'} at most {at_most:g}"
     raise InvalidInput(argument=name, expected=f"be a finite number{limit}", got=repr(value))
 
 

@@ -122,8 +122,18 @@ def test_posterior_zero_asks_for_nothing_far_away(mixture: GaussianMixture) -> N
         ({"min_posterior": 1.0}, "'min_posterior' must be at least 0 and below 1. Got 1.0."),
         ({"min_posterior": -0.1}, "'min_posterior' must be at least 0 and below 1. Got -0.1."),
         ({"min_posterior": np.nan}, "'min_posterior' must be a finite number. Got nan."),
-        ({"plausibility": np.inf}, "'plausibility' must be a finite number. Got inf."),
-        ({"min_log_prob": np.nan}, "'min_log_prob' must be a finite number. Got nan."),
+        (
+            {"plausibility": np.inf},
+            "'plausibility' must be a finite number of at most 1e+06. Got inf.",
+        ),
+        (
+            {"plausibility": 1e308},  # the search overflowed
+            "'plausibility' must be a finite number of at most 1e+06. Got 1e+308.",
+        ),
+        (
+            {"min_log_prob": np.nan},
+            "'min_log_prob' must be a finite number of at most 1e+06. Got nan.",
+        ),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any], message: str) -> None:

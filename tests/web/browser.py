@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,16 @@ def missing() -> str:
     if not (shutil.which("chromium") or shutil.which("google-chrome")):
         return "needs Chromium: make browser"
     return "" if shutil.which("chromedriver") else "needs chromedriver: make browser"
+
+
+@cache
+def axe_core() -> str:
+    """Return the script of axe-core, which `make browser` installs; empty if it is not there."""
+    for folder in (os.environ.get("NODE_PATH"), f"{sys.prefix}/node_modules"):
+        path = Path(folder or "/nowhere") / "axe-core" / "axe.min.js"
+        if path.exists():
+            return path.read_text(encoding="utf-8")
+    return ""
 
 
 class Page:
@@ -129,6 +142,22 @@ class Page:
             "const bytes = Uint8Array.from(atob(hash), (c) => c.charCodeAt(0));"
             "return JSON.parse(new TextDecoder().decode(bytes)).question"
         )
+
+    def obstacles(self) -> list[str]:
+        """Return what keeps people from using the page, in light and dark, as axe-core sees it."""
+        found = []
+        for scheme in ("light", "dark"):
+            feature = {"name": "prefers-color-scheme", "value": scheme}
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+            self.run(axe_core())
+            found += self.driver.execute_async_script(
+                "const done = arguments[arguments.length - 1];"
+                "axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>"
+                "  done(violations.filter(({impact}) => /serious|critical/.test(impact))"
+                "  .map(({id, nodes}) => `${id}: ${nodes.map((n) => n.html).join(' ')}`)))"
+            )
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        return found
 
     def requests(self) -> list[str]:
         """Return the addresses that were requested since the last call."""

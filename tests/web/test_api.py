@@ -188,12 +188,14 @@ def test_an_answer_that_is_not_kept_is_asked_for_again(api):
 
 
 def test_an_exported_answer_is_read_again(api, refused):
-    view = ask(api, "explain", row=refused, constraints={"fixed": ["age"]})
+    rules = {"fixed": ["age"]}
+    view = ask(api, "explain", row=refused, constraints=rules, settings={"changes": "all"})
     text = api.post("/api/export/json", json={"answer": view["answer"]}).text
     again = ask(api, "view", record=json.loads(text))
     assert again["record"] == view["record"]
     assert again["question"]["row"] == view["question"]["row"]
-    assert again["question"]["constraints"]["fixed"] == ["age"]
+    assert again["question"]["constraints"] == rules
+    assert again["question"]["settings"]["changes"] == "all"
     asked = ask(api, "explain", **again["question"])
     assert asked["record"]["path"] == view["record"]["path"]
 

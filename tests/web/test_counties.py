@@ -14,7 +14,7 @@ from daace.eqi.policy.request import Ask
 from daace.web.county_app import make_county_app
 from daace.web.county_service import CountyService, draw
 from tests.eqi.conftest import ROWS, generate
-from tests.web.browser import Page, missing
+from tests.web.browser import Page, axe_core, missing
 
 LOS_ANGELES = 6037
 
@@ -117,6 +117,7 @@ def test_a_county_is_chosen_by_a_click(served, tmp_path):
         assert page.run("return location.hash") == f"#{LOS_ANGELES}"
         errors = [entry for entry in page.log("browser") if entry["level"] == "SEVERE"]
         assert errors == []
+        assert not axe_core() or page.obstacles() == []
     finally:
         page.close()
 

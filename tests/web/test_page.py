@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from io import StringIO
+from threading import Event
 
 import pandas as pd
 import pytest
 
-from daace import Explainer
+from daace import Explainer, InvalidInput, fit
 from daace.web.service import Service
-from tests.web.browser import Page, missing
+from tests.web.browser import Page, axe_core, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -137,6 +138,58 @@ def test_a_remedy_is_applied_by_one_click(page):
     page.until(lambda: "No path" not in page.text(".headline"), "a path")
 
 
+def test_a_plan_is_out_of_date_as_soon_as_something_changes(page):
+    """Buttons of an old plan would bring its question back, and drop what has changed since."""
+    rests = page.run(
+        "document.querySelector('[data-feature=income] .lock').click();"
+        "return document.querySelector('.plan .words').inert"
+    )
+    assert rests
+    page.settle()
+    assert not page.run("return document.querySelector('.plan .words').inert")
+
+
+def test_a_late_answer_does_not_replace_an_opened_one(page, service, monkeypatch, tmp_path):
+    page.click(".plan .tools button", "JSON")
+    path = tmp_path / "answer.json"
+    path.write_text(page.downloaded("explanation.json"))
+    words = page.text(".plan .steps")
+    called, gate, answer = Event(), Event(), service.explain
+
+    def late(record):
+        called.set()
+        assert gate.wait(60)
+        return answer(record)
+
+    monkeypatch.setattr(service, "explain", late)
+    page.click("[data-feature=income] .lock")
+    page.until(called.is_set, "a search")
+    page.driver.find_element("css selector", ".plan input[type=file]").send_keys(str(path))
+    page.until(lambda: "opened" in page.text(".who"), "the opened answer")
+    gate.set()
+    page.settle()
+    assert page.text(".plan .steps") == words
+    assert page.question()["constraints"] == {}
+
+
+def test_what_fails_leaves_no_plan_that_seems_to_answer(page, service, monkeypatch):
+    def refuse(record):
+        raise InvalidInput("No.")
+
+    monkeypatch.setattr(service, "explain", refuse)
+    page.click("[data-feature=income] .lock")
+    page.until(lambda: "No." in page.text(".plan .state"), "the reason")
+    assert page.run("return document.querySelector('.plan .words').inert")
+
+
+def test_a_link_is_followed_on_the_open_page(page):
+    first = page.run("return location.hash")
+    choose(page, "#12")
+    page.run("location.hash = arguments[0]", first)
+    page.until(lambda: "row #0" in page.text(".who"), "the first row")
+    page.settle()
+
+
 def test_a_step_is_edited_and_planned_on_from(page):
     before = page.question()["row"]
     page.click(".steps button", "plan on")
@@ -195,8 +248,28 @@ def test_every_control_has_a_name(page):
     assert nameless == []
 
 
+@pytest.mark.skipif(not axe_core(), reason="needs axe-core: make browser")
+def test_nothing_keeps_people_from_using_the_page(page):
+    page.run("for (const rules of document.querySelectorAll('.more')) rules.click()")
+    page.click(".plan .tools button", "Keep")
+    page.click("[data-feature=income] .lock")
+    page.settle()
+    page.click(".card button", "What speaks against")
+    page.until(
+        lambda: page.run("return document.querySelectorAll('.reasons li').length"), "reasons"
+    )
+    page.run("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert page.obstacles() == []
+    page.run(
+        "for (const lock of document.querySelectorAll('.lock[aria-pressed=false]')) lock.click()"
+    )
+    page.settle()
+    assert "No path" in page.text(".headline")
+    assert page.obstacles() == []
+
+
 def test_names_with_markup_stay_names(browser, serve, loans):
-    from daace import Table, fit
+    from daace import Table
 
     frame = loans.to_frame()[["income", "amount", "decision"]]
     evil = "<img src=x onerror=alert(1)>"
@@ -205,6 +278,37 @@ def test_names_with_markup_stay_names(browser, serve, loans):
     browser.open(serve(Service(explainer)).url)
     assert browser.run("return document.querySelectorAll('.dx img').length") == 0
     assert evil in browser.text(".person")
+
+
+def test_a_committee_is_shown_and_asked_for_what_it_asks(browser, serve, loans):
+    table = loans.take(range(300)).select(["income", "amount", "months"])
+    lender = fit(table, density="linear-gaussian")
+    asked = f"{100 * lender.committee.defaults[0]:.0f}%"
+    browser.open(serve(Service(lender)).url)
+    count = len(lender.committee.names)
+    assert f"judged by a committee of {count} models" in browser.text(".about")
+    assert f"at least {asked}" in browser.text(".goals")
+    drawn = "return document.querySelectorAll('svg .judge').length"
+    browser.until(lambda: browser.run(drawn) == count, "the judges")
+
+
+def test_nothing_moves_while_the_page_comes(browser, serve, service):
+    """Layout shifts, as the browser counts them."""
+    script = browser.driver.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument",
+        {
+            "source": "window.shifts = []; new PerformanceObserver((list) => window.shifts.push("
+            "...list.getEntries().map((entry) => entry.value)))"
+            ".observe({type: 'layout-shift', buffered: true})"
+        },
+    )
+    try:
+        browser.open(serve(service).url)
+        plot = "return document.querySelector('svg .way') !== null"
+        browser.until(lambda: browser.run(plot), "a plot")
+        assert sum(browser.run("return window.shifts")) < 0.001
+    finally:
+        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
 
 
 def test_the_widget_is_the_same_page(browser, serve, service, lender, refused):

@@ -74,6 +74,12 @@ def test_empty_rules_are_left_out():
     assert rules_record(RowQuestion.read({"constraints": {"fixed": [], "lower": {}}}).rules) == {}
 
 
+def test_models_are_no_settings(explainer):
+    question = RowQuestion.read({"settings": {"committee": {"members": 7}}})
+    with pytest.raises(InvalidInput, match=r"'settings' must be some of .* Got 'committee'"):
+        question.arguments(explainer, "explain", limit=9.0)
+
+
 def test_a_planner_without_a_time_limit_gets_none(explainer):
     other = replace(explainer, planner=Face(rows=np.array([[0.0], [2.0], [4.0]])))
     question = RowQuestion.read({"row": {"x1": 0.0}, "target": "well"})

@@ -6,6 +6,7 @@ import pytest
 from daace import Explainer, GaussianMixture
 from daace.web.questions import RowQuestion
 from daace.web.remedies import find_remedies
+from daace.web.wording import as_shown, with_labels
 
 MEANS = [[0.0, 0.0, 0.0], [3.0, 3.0, 0.0]]
 
@@ -46,6 +47,13 @@ def test_thresholds_are_lowered(explainer):
     question = found[0][1]
     arguments = question.arguments(explainer, "explain", limit=60.0)
     assert explainer.explain(question.row, **arguments).found
+
+
+def test_settings_are_called_and_counted_as_on_the_page():
+    asked = "Asked for: plausibility -0.5 and min_posterior 0.75."
+    assert with_labels(asked, ["age"]) == "Asked for: “How plausible” -0.5 and “How sure” 75%."
+    assert with_labels(asked, ["plausibility", "min_posterior"]) == asked
+    assert as_shown("min_posterior", 0.28) == "28%"
 
 
 def test_an_answer_needs_no_remedy(explainer):

@@ -93,6 +93,11 @@ class SeveralJudges(Posterior, Protocol):
         ...
 
 
+#: Largest threshold of log p or of plausibility: no density comes near it, and far above it the
+#: arithmetic of the search overflows.
+MAX_THRESHOLD = 1e6
+
+
 @dataclass(frozen=True)
 class Goal:
     """`log p(x') >= min_log_prob` and `p(target | x') >= min_posterior`.
@@ -115,9 +120,9 @@ class Goal:
     min_posterior: float = 0.5
 
     def __post_init__(self) -> None:
-        check_number("plausibility", self.plausibility)
+        check_number("plausibility", self.plausibility, at_most=MAX_THRESHOLD)
         if self.min_log_prob is not None:
-            check_number("min_log_prob", self.min_log_prob)
+            check_number("min_log_prob", self.min_log_prob, at_most=MAX_THRESHOLD)
         check_number("min_posterior", self.min_posterior)
         if not 0 <= self.min_posterior < 1:
             raise InvalidInput(

@@ -11,9 +11,10 @@ from daace._json import plain
 from daace.data.kinds import Feature
 from daace.density.base import ConditionalDensity
 from daace.explain.explainer import Explainer
+from daace.explain.judging.committee import Committee
 from daace.explain.trust.network import lay_out, strong_arcs
 from daace.landscape.rules.reading import options
-from daace.web.questions import known_settings, settings_of_explainer
+from daace.web.questions import known_settings
 from daace.web.wording import LABELS
 
 #: Parts that one standard deviation has on a slider.
@@ -42,6 +43,7 @@ def model_facts(explainer: Explainer, *, digest: str, name: str) -> dict[str, An
         "version": __version__,
         "density": density.kind or type(density).__name__,
         "judge": _judge(explainer),
+        "sure": _thresholds(explainer),
         "target": density.target_,
         "classes": density.classes_.tolist(),
         "features": [feature_facts(density, j) for j in range(len(density.features_))],
@@ -110,9 +112,24 @@ def _judge(explainer: Explainer) -> str:
     judge = explainer.classifier
     if judge is not None:
         return str(getattr(judge, "__name__", type(judge).__name__))
-    if "judge" in settings_of_explainer():
-        return str(getattr(explainer, "judge", "density"))
-    return "density"
+    committee = _committee(explainer)
+    return "density" if committee is None else f"a committee of {len(committee.names)} models"
+
+
+def _thresholds(explainer: Explainer) -> list[float]:
+    """Return for each class the probability that is asked for if nothing is said."""
+    committee = _committee(explainer)
+    if explainer.min_posterior is None and committee is not None:
+        return [float(p) for p in committee.defaults]
+    asked = 0.5 if explainer.min_posterior is None else float(explainer.min_posterior)
+    return [asked] * len(explainer.density.classes_)
+
+
+def _committee(explainer: Explainer) -> Committee | None:
+    """Return the committee if it decides the class."""
+    if explainer.classifier is not None or explainer.judge == "density":
+        return None
+    return explainer.committee
 
 
 def _profiles(density: ConditionalDensity) -> list[dict[str, Any]]:

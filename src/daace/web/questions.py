@@ -20,8 +20,8 @@ from daace.planners.optimizer import PathOptimizer
 
 #: Arguments of an explainer that are objects of Python or are asked for otherwise: no settings.
 NO_SETTINGS = (
-    "density", "planner", "constraints", "classifier", "classifier_grad", "held_out", "target",
-    "alternatives", "_",
+    "density", "planner", "constraints", "classifier", "classifier_grad", "committee", "held_out",
+    "target", "alternatives", "_",
 )  # fmt: skip
 
 #: Settings of the planner that a question may bring, as on the command line.
@@ -96,16 +96,23 @@ class RowQuestion:
         goal = {"min_log_prob": asked.min_log_prob}
         if asked.plausibility is not None:
             goal = {"plausibility": asked.plausibility}
-        rules = {name: value for name, value in asked.constraints.items() if value not in EMPTY}
+        rules = {
+            name: value
+            for name, value in asked.constraints.items()
+            if value not in EMPTY and not (name in ("natural", "given") and value is True)
+        }  # True is what they are if nothing is said
         cells = {
             str(n): None if pd.isna(c) else c for n, c in e.path.astype(object).iloc[0].items()
         }
         settings = {
             "penalty": asked.penalty,
             "min_posterior": asked.min_posterior,
+            "scale": asked.scale,
             "seed": asked.seed,
             **goal,
         }
+        if asked.changes is not None:
+            settings["changes"] = asked.changes
         return cls(row=cells, target=e.target, settings=settings, constraints=rules)
 
     def to_record(self) -> dict[str, Any]:

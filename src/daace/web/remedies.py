@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from daace._formats import exact
 from daace._wording import quote
 from daace.explain.explanation import Explanation
 from daace.landscape.constraints import Constraints
 from daace.landscape.rules.base import Rule
 from daace.web.questions import RowQuestion, rules_record
-from daace.web.wording import LABELS
+from daace.web.wording import LABELS, as_shown
 
 #: Times the time limit is raised by a remedy.
 LONGER = 4
@@ -35,7 +34,7 @@ def _from_thresholds(e: Explanation, question: RowQuestion) -> Iterator[tuple[st
     for name, value in e.relax.items():
         settings = {**question.settings, name: value}
         yield (
-            f"Lower “{LABELS.get(name, name)}” to {exact(value)}",
+            f"Lower “{LABELS.get(name, name)}” to {as_shown(name, value)}",
             replace(question, settings=settings),
         )
 

@@ -136,6 +136,10 @@ def view_pictures(e: Explanation) -> dict[str, Any]:
             {"feature": row.feature, "contribution": _finite(row.contribution)}
             for row in bars.itertuples()
         ],
+        "judges": [
+            {"judge": row.judge, "decides": row.decides, "start": row.start, "end": row.end}
+            for row in e.judges.itertuples()
+        ],
         "profiles": profiles_along(e),
         "passage": describe_passage(e),
     }

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+from daace._formats import exact
+
+#: Begin of the sentence that has the settings without quotation marks.
+ASKED = "Asked for: "
 
 #: Labels of the controls, by the argument that they set.
 LABELS = {
@@ -23,14 +29,33 @@ LABELS = {
 }
 
 
+def as_shown(name: str, value: float) -> str:
+    """Return the value of a setting as its control shows it.
+
+    Example:
+        >>> as_shown("min_posterior", 0.34), as_shown("plausibility", -1.5)
+        ('34%', '-1.5')
+    """
+    return f"{100 * value:.12g}%" if name == "min_posterior" else exact(value)
+
+
 def with_labels(text: str, features: Iterable[str]) -> str:
     """Return a sentence with labels in place of arguments, but for features' names.
 
     Example:
         >>> with_labels("To find a path, lower 'min_posterior' to 0.4.", ["age"])
-        'To find a path, lower “How sure” to 0.4.'
+        'To find a path, lower “How sure” to 40%.'
     """
     known = set(features)
     for name, label in LABELS.items():
-        text = text if name in known else text.replace(f"'{name}'", f"“{label}”")
-    return text
+        if name in known:
+            continue
+        text = text.replace(f"'{name}'", f"“{label}”")
+        if text.startswith(ASKED):
+            text = re.sub(rf"\b{name}(?= -?\d)", f"“{label}”", text)
+    sure = LABELS["min_posterior"]
+    return re.sub(
+        rf"(“{sure}” (?:to )?)(\d\.\d+)",
+        lambda found: found[1] + as_shown("min_posterior", float(found[2])),
+        text,
+    )

@@ -147,7 +147,7 @@ export function comparison(kept, now, { back, drop }) {
     null,
     h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Two plans compared" },
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "The two plans" },
       h(
         "table",
         { class: "compare" },

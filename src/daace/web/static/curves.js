@@ -14,7 +14,8 @@ export function featureCurves(get) {
     () => "How far each feature is from the start, in standard deviations, step by step",
     (width) => {
       const { pictures, answer } = get();
-      if (!pictures || !pictures.features.length) return empty("Nothing changes along the path.");
+      if (!pictures) return null;
+      if (!pictures.features.length) return empty("Nothing changes along the path.");
       const chosen = [...pictures.features]
         .sort((a, b) => Math.abs(b.moves.at(-1)) - Math.abs(a.moves.at(-1)))
         .slice(0, MOST);
@@ -25,6 +26,7 @@ export function featureCurves(get) {
       const x = scale(0, count - 1, 34, width - labels - 10);
       const y = scale(low, high, HEIGHT - 28, 14);
       const names = answer.waypoints.map((w) => w.name);
+      const room = (width - labels - 44) / Math.max(1, count - 1);
       const ends = spread(chosen.map((f) => y(f.moves.at(-1))), 15, 14, HEIGHT - 28);
       return s(
         "svg",
@@ -34,7 +36,7 @@ export function featureCurves(get) {
           text(28, y(t) + 4, tick(t), { class: "tick", "text-anchor": "end" }),
         ]),
         names.map((name, k) =>
-          text(x(k), HEIGHT - 8, short(name, names.length, width), {
+          text(x(k), HEIGHT - 8, short(name, room), {
             class: "tick",
             "text-anchor": k === 0 ? "start" : k === count - 1 ? "end" : "middle",
           }),
@@ -64,8 +66,9 @@ export function featureCurves(get) {
   );
 }
 
-function short(name, count, width) {
-  if (count > 3 && width < 420) return name.replace("Step ", "").replace("Start", "0");
+/** Return the name of a waypoint, its number where there is little room. */
+function short(name, room) {
+  if (room < 64) return name.replace("Step ", "").replace("Start", "0");
   return name === "What to do" ? "End" : name;
 }
 
@@ -75,7 +78,8 @@ export function alongCurves(get) {
     () => "Probability of the goal and plausibility along the path",
     (width) => {
       const { pictures } = get();
-      if (!pictures || pictures.along.length.length < 2) return empty("There is no path to follow.");
+      if (!pictures) return null;
+      if (pictures.along.length.length < 2) return empty("There is no path to follow.");
       const { along, asked } = pictures;
       const end = along.length.at(-1);
       const x = scale(0, end, 40, width - 12);
@@ -150,10 +154,10 @@ export function contributionBars(get) {
   return picture(
     () => "What each change does for the goal, in log-odds",
     (width) => {
-      const { pictures } = get();
-      const bars = pictures
-        ? pictures.contributions.filter((c) => c.contribution !== null).slice(0, 10)
-        : [];
+      const { pictures, answer } = get();
+      if (!pictures) return null;
+      if (!answer.changes.length) return empty("Nothing changes along the path.");
+      const bars = pictures.contributions.filter((c) => c.contribution !== null).slice(0, 10);
       if (!bars.length) return empty("Only known where the density itself judges the class.");
       const labels = Math.min(150, width * 0.4);
       const height = 22 * bars.length + 24;
@@ -186,8 +190,56 @@ export function contributionBars(get) {
   );
 }
 
+/** Return a picture of each judge's probability of the goal, at the start and at the end. */
+export function judgeBars(get) {
+  return picture(
+    () => "Probability of the goal at start and end, for each judge",
+    (width) => {
+      const { pictures } = get();
+      if (!pictures) return null;
+      const { judges } = pictures;
+      if (!judges.length) return empty("The density alone judges.");
+      const labels = Math.min(150, width * 0.4);
+      const height = 22 * judges.length + 24;
+      const x = scale(0, 1, labels + 14, width - 52);
+      const asked = pictures.asked.posterior;
+      return s(
+        "svg",
+        { width, height },
+        [0, 0.5, 1].map((t) => [
+          s("line", { x1: x(t), x2: x(t), y1: 0, y2: height - 20, class: "grid" }),
+          text(x(t), height - 6, `${100 * t}%`, { class: "tick", "text-anchor": "middle" }),
+        ]),
+        s("line", { x1: x(asked), x2: x(asked), y1: 0, y2: height - 20, class: "asked" }),
+        judges.map((judge, k) => {
+          const y = 22 * k + 11;
+          const said = `${judge.judge}: ${share(judge.start)} → ${share(judge.end)}`;
+          return s(
+            "g",
+            { class: judge.decides ? "judge" : "judge heard" },
+            s("title", null, judge.decides ? said : `${said}, not asked to agree`),
+            text(labels, y + 4, judge.judge, { class: "label", "text-anchor": "end" }, Math.floor(labels / 7)),
+            s("line", { x1: x(judge.start), x2: x(judge.end), y1: y, y2: y }),
+            s("circle", { cx: x(judge.start), cy: y, r: 4, class: "before" }),
+            s("circle", { cx: x(judge.end), cy: y, r: 5 }),
+            text(width - 44, y + 4, share(judge.end), { class: "tick" }),
+          );
+        }),
+      );
+    },
+    () => 178,
+  );
+}
+
+function share(value) {
+  return value < 0.01 ? "<1%" : value > 0.99 ? ">99%" : `${Math.round(100 * value)}%`;
+}
+
 function signed(value) {
-  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(Math.abs(value) < 10 ? 1 : 0)}`;
+  const size = Math.abs(value);
+  const digits = size < 10 ? 1 : 0;
+  const words = size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return `${value < 0 ? "−" : "+"}${words}`;
 }
 
 /** Return a sentence in place of a picture. */

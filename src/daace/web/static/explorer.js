@@ -5,20 +5,19 @@ import { Kernel, Server } from "./backend.js";
 import { Batch } from "./batch.js";
 import { OnDemand, alternativeList, comparison, reasonList, tradeoffPicture } from "./compare.js";
 import { Person } from "./controls.js";
-import { alongCurves, contributionBars, featureCurves } from "./curves.js";
+import { alongCurves, contributionBars, featureCurves, judgeBars } from "./curves.js";
 import { card, copy, debounce, download, h, put } from "./dom.js";
 import { Goal, ruleChips } from "./goal.js";
+import { Link } from "./link.js";
 import { NetworkView, profileTable } from "./network.js";
 import { People } from "./people.js";
 import { Plan, changeTable } from "./plan.js";
+import { Search } from "./search.js";
 import { Store } from "./store.js";
 import { TerrainView } from "./terrain.js";
 
 /** Milliseconds of rest before a question is asked. */
 const REST = 160;
-
-/** Nodes of a network that need the whole width. */
-const MANY = 14;
 
 class Explorer {
   constructor(backend, facts, host) {
@@ -29,10 +28,9 @@ class Explorer {
     this.pictures = null;
     this.terrain = null;
     this.kept = null;
-    this.number = 0;
     this.asked = 0; // changes of the question, and how many of them the plan answers
     this.shown = 0;
-    this.control = null;
+    this.looking = null;
     this.later = debounce(() => this.explain(), REST);
     this.build(host);
     this.store.listen((key) => this.changed(key));
@@ -47,20 +45,25 @@ class Explorer {
     this.chips = h("ul", { class: "chips", "aria-label": "Rules that hold" });
     this.plan = new Plan({
       replan: (waypoint, step) => this.replan(waypoint, step),
-      remedy: (remedy) => this.store.replace(remedy.question),
+      remedy: (remedy) => {
+        this.store.replace(remedy.question);
+        this.plan.headline.focus(); // the button goes with the plan that it belongs to
+      },
       keep: () => this.keep(),
       file: (format) => this.save(format),
       open: (text) => this.open(text),
     });
+    this.search = new Search(this.backend, this.plan);
     this.undo = h("button", { type: "button", onclick: () => this.store.undo() }, "Undo");
-    this.link = h("button", { type: "button", onclick: () => this.copyLink() }, "Copy link");
+    this.link = this.backend.can.links ? new Link(this.store) : null;
     this.who = h("p", { class: "who" });
     this.changes = h("div");
     this.views = {
       features: featureCurves(get),
       along: alongCurves(get),
+      judges: judgeBars(get),
       bars: contributionBars(get),
-      terrain: new TerrainView(this.store, get, () => this.look(true)),
+      terrain: new TerrainView(this.store, get, () => this.turn()),
     };
     this.network = new NetworkView();
     this.profiles = h("div");
@@ -117,7 +120,7 @@ class Explorer {
         "header",
         null,
         h("div", null, h("h1", null, this.facts.name), h("p", { class: "about" }, this.about())),
-        h("div", { class: "tools" }, this.undo, this.backend.can.links ? this.link : null),
+        h("div", { class: "tools" }, this.undo, this.link ? this.link.button : null),
       ),
       h(
         "div",
@@ -138,15 +141,16 @@ class Explorer {
           part("Features along the path", "Distance from the start, in standard deviations.", views.features.element),
           part("Terrain", "", TerrainView.legend(), views.terrain.element),
           part("Along the way", "The dashed line is what was asked for.", views.along.element),
+          part("Who agrees", "Probability of the goal at the start (ring) and at the end (dot), as each judge sees it.", views.judges.element),
           part("What brings it about", "Gain in log-odds; features move together, so one can count against the goal.", views.bars.element),
           part("What depends on what", "", NetworkView.legend(), this.network.element),
           part("Why not now?", "", demands.reasons.element),
           part("Short or plausible", "", demands.tradeoff.element),
+          this.backend.can.batches
+            ? part("Many people", "The goal and the rules hold for every row of a CSV file.", new Batch(this.backend, this.store).element)
+            : null,
           wide(part("Other ways", "", demands.alternatives.element)),
           wide(part("Groups of similar cases", "", this.profiles)),
-          this.backend.can.batches
-            ? wide(part("Many people", "The goal and the rules hold for every row of a CSV file.", new Batch(this.backend, this.store).element))
-            : null,
         ),
       ),
       h("footer", null, `DAACE ${this.facts.version} · model ${this.facts.hash.slice(0, 12)} · nothing leaves this machine`),
@@ -162,19 +166,10 @@ class Explorer {
 
   /** Begin: with the question of the link, with one that is given, or with the first person. */
   async begin(given) {
-    this.backend.get("network").then(
-      (network) => {
-        const many = network.nodes.length > MANY;
-        this.network.element.closest(".card").classList.toggle("wide", many);
-        this.network.show(network);
-      },
-      (error) => this.network.show(null, error.message),
-    );
+    this.network.load(this.backend);
     const rows = this.people.load();
-    const hash = this.backend.can.links ? location.hash.slice(1) : "";
     if (given) this.store.replace(given, "the given row");
-    else if (hash && this.store.fromHash(hash)) this.store.tell("");
-    else {
+    else if (!this.link || !this.link.follow()) {
       const found = await rows;
       if (found.rows.length) this.choose(found.rows[0]);
     }
@@ -212,7 +207,6 @@ class Explorer {
     ruleChips(store, this.chips);
     this.undo.disabled = store.past.length === 0;
     put(this.who, `Start: ${store.who}. Every value can be changed.`);
-    if (this.backend.can.links) history.replaceState(null, "", `#${store.toHash()}`);
     for (const demand of Object.values(this.demands)) demand.reset();
     this.asked += 1;
     this.plan.wait();
@@ -220,29 +214,19 @@ class Explorer {
   }
 
   async explain() {
-    this.number += 1;
-    const { number, asked } = this;
-    if (this.control) this.control.abort();
-    this.control = new AbortController();
-    const { signal } = this.control;
-    const job = this.backend.can.progress ? `q${Date.now().toString(36)}-${number}` : undefined;
-    const timer = this.watch(number, job);
+    if (this.link) this.link.write();
+    const { asked } = this;
     const { row, target, settings, constraints } = this.store.question;
     try {
-      const body = { row, target, settings, constraints };
-      const answer = await this.backend.ask("explain", job ? { ...body, job } : body, signal);
-      if (number === this.number) {
-        this.shown = asked;
-        this.show(answer);
-        this.say("");
-      }
+      const answer = await this.search.ask({ row, target, settings, constraints });
+      if (!answer) return;
+      this.shown = asked;
+      this.show(answer);
+      this.say("");
     } catch (error) {
-      if (number === this.number) {
-        this.shown = asked;
-        this.say(error.message);
-      }
-    } finally {
-      clearInterval(timer);
+      this.shown = asked;
+      this.plan.outdate();
+      this.say(error.message);
     }
   }
 
@@ -252,28 +236,10 @@ class Explorer {
     if (this.shown !== this.asked) this.plan.wait();
   }
 
-  /** Show progress of a search, and how to stop it. */
-  watch(number, job) {
-    const began = Date.now();
-    this.plan.busy("Searching…");
-    return setInterval(async () => {
-      const seconds = Math.round((Date.now() - began) / 1000);
-      if (number !== this.number || seconds < 1) return;
-      let looked = "";
-      if (job) {
-        const known = await this.backend.get(`jobs/${job}`).catch(() => null);
-        if (known && known.evaluations) looked = `, ${known.evaluations.toLocaleString("en")} paths tried`;
-      }
-      const busy = this.plan.element.getAttribute("aria-busy") === "true";
-      if (number === this.number && busy)
-        this.plan.busy(`Searching… ${seconds} s${looked}`, job ? () => this.backend.stop(job) : null);
-    }, 1000);
-  }
-
   show(answer) {
     this.answer = answer;
-    this.host.querySelector(".columns").classList.remove("early");
     this.plan.show(answer);
+    this.reveal();
     this.goal.showTarget(answer.target);
     this.person.showEnd(answer);
     put(this.changes, changeTable(answer.changes));
@@ -282,33 +248,60 @@ class Explorer {
     this.look(false);
   }
 
+  /** Show the terrain under two other features. */
+  turn() {
+    if (this.link) this.link.write();
+    this.look(true);
+  }
+
+  /** Show all parts once there is an answer, and at once with the heights of their pictures. */
+  reveal() {
+    const { classList } = this.host.querySelector(".columns");
+    if (!classList.contains("early")) return;
+    classList.remove("early");
+    for (const view of Object.values(this.views)) view.refresh();
+  }
+
   async look(again) {
     const { answer } = this;
     if (!answer || answer.status === "invalid_row") return;
     const asked = { ...answer.question, answer: answer.answer };
+    if (!again) {
+      if (this.looking) this.looking.abort();
+      this.looking = new AbortController();
+    }
+    const { signal } = this.looking;
     const fail = (error) => {
-      this.say(error.message);
+      if (!signal.aborted) this.say(error.message);
       return null;
     };
     if (!again) {
-      this.backend.ask("pictures", asked).then((pictures) => {
-        if (this.answer !== answer) return;
+      this.backend.ask("pictures", asked, signal).then((pictures) => {
+        if (signal.aborted) return;
         this.pictures = pictures;
-        for (const view of [this.views.features, this.views.along, this.views.bars]) view.refresh();
+        const { features, along, judges, bars } = this.views;
+        for (const view of [features, along, judges, bars]) view.refresh();
         put(this.profiles, pictures.passage ? h("p", null, pictures.passage) : "", profileTable(this.facts, pictures));
       }, fail);
     }
-    const axes = this.store.axes ? { features: this.store.axes } : {};
-    const terrain = await this.backend.ask("terrain", { ...asked, ...axes }).catch(fail);
-    if (this.answer !== answer) return;
+    const { axes } = this.store;
+    const wanted = axes ? { ...asked, features: axes } : asked;
+    const terrain = await this.backend.ask("terrain", wanted, signal).catch(fail);
+    if (signal.aborted || axes !== this.store.axes) return;
     this.terrain = terrain;
     this.views.terrain.refresh();
   }
 
   async showOther(name) {
-    const answer = await this.backend.ask("view", { answer: name });
-    this.show(answer);
-    this.plan.headline.focus();
+    const { asked } = this;
+    try {
+      const answer = await this.backend.ask("view", { answer: name });
+      if (asked !== this.asked) return; // the question has changed meanwhile
+      this.show(answer);
+      this.plan.headline.focus();
+    } catch (error) {
+      this.say(error.message);
+    }
   }
 
   keep() {
@@ -355,24 +348,14 @@ class Explorer {
       const answer = await this.backend.ask("view", { record: JSON.parse(text) });
       this.store.replace(answer.question, "an opened answer");
       this.later.cancel();
+      this.search.cancel();
+      if (this.link) this.link.write();
       this.shown = this.asked;
       this.show(answer);
       this.say("");
     } catch (error) {
       this.say(error instanceof SyntaxError ? "The file is no JSON." : error.message);
     }
-  }
-
-  async copyLink() {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      this.link.textContent = "Copied";
-    } catch {
-      this.link.textContent = "See the address bar";
-    }
-    setTimeout(() => {
-      this.link.textContent = "Copy link";
-    }, 2000);
   }
 }
 

@@ -9,7 +9,8 @@ const FEW = 0.25;
 export class Goal {
   constructor(store) {
     this.store = store;
-    const { facts } = store;
+    this.facts = store.facts;
+    this.aim = null; // of the answer that is shown
     this.parts = [
       this.target(),
       this.slider("min_posterior", 0.5, 0.99, 0.01, (value) => `at least ${Math.round(100 * value)}%`),
@@ -21,7 +22,6 @@ export class Goal {
       ),
     ];
     this.element = h("div", { class: "goals" }, this.parts.map((part) => part.element));
-    this.facts = facts;
   }
 
   update() {
@@ -30,7 +30,17 @@ export class Goal {
 
   /** Say which class an answer went for, where none was chosen. */
   showTarget(target) {
+    this.aim = target;
     this.parts[0].show(target);
+    this.parts[1].set();
+  }
+
+  /** Return the value of a setting that was not chosen. */
+  byDefault(name) {
+    const { classes, settings, sure } = this.facts;
+    const aim = this.store.question.target ?? this.aim;
+    if (name === "min_posterior") return sure[Math.max(0, classes.indexOf(aim))];
+    return settings[name];
   }
 
   target() {
@@ -106,7 +116,7 @@ export class Goal {
         input,
       ),
       set: () => {
-        const value = store.question.settings[name] ?? store.facts.settings[name] ?? low;
+        const value = store.question.settings[name] ?? this.byDefault(name) ?? low;
         if (Number(input.value) !== value) input.value = String(value);
         say(value);
       },

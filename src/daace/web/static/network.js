@@ -4,6 +4,9 @@ import { h, put, s } from "./dom.js";
 import { empty } from "./curves.js";
 import { picture, text } from "./plot.js";
 
+/** Nodes of a network that need the whole width. */
+const MANY = 14;
+
 /** The picture of the network. */
 export class NetworkView {
   constructor() {
@@ -18,9 +21,14 @@ export class NetworkView {
     this.element = this.picture.element;
   }
 
-  show(network, reason) {
-    this.network = network;
-    this.reason = reason || "";
+  async load(backend) {
+    try {
+      this.network = await backend.get("network");
+      const many = this.network.nodes.length > MANY;
+      this.element.closest(".card").classList.toggle("wide", many);
+    } catch (error) {
+      this.reason = error.message;
+    }
     this.picture.refresh();
   }
 
@@ -151,7 +159,7 @@ function groups(profiles, called, label) {
     { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     h(
       "table",
-      null,
+      { class: "groups" },
       h("thead", null, h("tr", null, heads.map((name) => h("th", { scope: "col" }, name)))),
       h(
         "tbody",

@@ -35,6 +35,8 @@ export class People {
       ...facts.features.map((feature) => feature.name),
     ];
     put(this.head, columns.map((name) => h("th", { scope: "col" }, name)));
+    // Names are seen with the rows: columns that become wider would push the next ones aside.
+    this.head.classList.add("unseen");
     this.element = h(
       "div",
       { class: "people" },
@@ -71,6 +73,7 @@ export class People {
   }
 
   show(found) {
+    this.head.classList.remove("unseen");
     put(this.rows, found.rows.map((person) => this.line(person)));
     this.pad();
     const last = Math.min(found.found, this.offset + ROWS);

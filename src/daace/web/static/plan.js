@@ -40,9 +40,21 @@ export class Plan {
     );
   }
 
-  /** Mark the plan as out of date. */
+  /** Mark the plan as out of date while the next one is looked for. */
   wait() {
     this.element.setAttribute("aria-busy", "true");
+    this.outdate();
+  }
+
+  /** Whether an answer is being waited for. */
+  waits() {
+    return this.element.hasAttribute("aria-busy");
+  }
+
+  /** Dim what answers an older question: its buttons would bring that question back. */
+  outdate() {
+    this.element.classList.add("old");
+    this.words.inert = true;
   }
 
   /** Show that a search is going on; `stop` ends it. */
@@ -62,6 +74,8 @@ export class Plan {
   }
 
   show(answer) {
+    this.element.classList.remove("old");
+    this.words.inert = false;
     this.headline.textContent = answer.headline;
     this.element.classList.toggle("failed", !answer.found);
     put(this.words, answer.found ? this.found(answer) : this.failed(answer));

@@ -10,6 +10,11 @@ export function picture(label, draw, height) {
   const host = h("div", { class: "picture" });
   let width = 0;
   const refresh = () => {
+    const now = host.clientWidth;
+    if (now !== width) {
+      width = now;
+      host.style.minHeight = `${height(width)}px`;
+    }
     if (width < 40) return;
     const drawn = draw(width);
     put(host, drawn);
@@ -18,13 +23,8 @@ export function picture(label, draw, height) {
       drawn.setAttribute("aria-label", label());
     }
   };
-  new ResizeObserver((entries) => {
-    const now = Math.floor(entries[0].contentRect.width);
-    if (now !== width) {
-      width = now;
-      host.style.minHeight = `${height(width)}px`;
-      refresh();
-    }
+  new ResizeObserver(() => {
+    if (host.clientWidth !== width) refresh();
   }).observe(host);
   return { element: host, refresh };
 }
