@@ -3,25 +3,43 @@
 Twenty problems: mixtures without walls, and moons, rings, hooks and spirals whose walls a straight
 line cannot cross. The oracle is the second-order factored fast marching method on two grids; its
 error is the difference between them.
+
+`python -m benchmarks.geodesic --profiles` takes twenty random landscapes of profiles instead, each
+of them islands with empty ground between: the cheapest straight line into the goal costs at least
+half as much again as the geodesic, at penalty 5.
 """
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import eikonalfm
 import numpy as np
+import pandas as pd
 
-from daace import GaussianMixture, Goal, Landscape, PathOptimizer, Problem
-from daace.data.synthetic import curve_mixture, moons, random_mixture, rings
+from daace import GaussianMixture, Goal, Landscape, LinearGaussianNetwork, PathOptimizer, Problem
+from daace.data.synthetic import (
+    MixtureParameters,
+    curve_mixture,
+    draw_table,
+    moons,
+    random_mixture,
+    rings,
+)
+from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
+
+#: What makes a wall: the cheapest straight line costs this many times the geodesic.
+WALL = 1.5
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
     walls: bool
-    density: GaussianMixture
+    density: ConditionalDensity
     start: np.ndarray
     target: str
 
@@ -49,13 +67,7 @@ def cases() -> list[Case]:
     rng = np.random.default_rng(7)
     for k in range(12):
         density = GaussianMixture(*random_mixture(2, components=1 + k % 3, spread=2.5, rng=rng))
-        goal = Goal("c1")
-        while True:  # a typical start that has somewhere to go
-            start = density.sample(1, rng=rng, label="c0")[0]
-            typical = density.log_prob(start)[0] > density.draws_.mean
-            if typical and not goal.check(density, start[0]):
-                break
-        found.append(Case(f"mixture {k}", False, density, start[0], "c1"))
+        found.append(Case(f"mixture {k}", False, density, typical_start(density, rng), "c1"))
     found.append(Case("rings", False, GaussianMixture(*rings()), np.array([1.0, 0.0]), "outer"))
     two_moons = GaussianMixture(*moons(width=0.12))
     found.append(Case("moons, tip", True, two_moons, np.array([-1.0, 0.05]), "lower"))
@@ -68,6 +80,44 @@ def cases() -> list[Case]:
     found.append(Case("horseshoe, tip", True, shoe, np.array([0.85, 1.25]), "last"))
     found.append(Case("horseshoe, top", True, shoe, np.array([0.1, 1.5]), "last"))
     return found
+
+
+def typical_start(density: ConditionalDensity, rng: np.random.Generator) -> np.ndarray:
+    """Draw a typical start of class c0 that has somewhere to go."""
+    while True:
+        start = density.sample(1, rng=rng, label="c0")[0]
+        typical = density.log_prob(start)[0] > density.draws_.mean
+        if typical and not Goal("c1").check(density, start[0]):
+            return np.asarray(start[0])
+
+
+def islands(rng: np.random.Generator, *, count: int = 7) -> MixtureParameters:
+    """Draw a mixture of narrow Gaussians of both classes in a square."""
+    angle = rng.uniform(0, np.pi, 2 * count)
+    turn = np.stack([np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)], axis=1)
+    turn = turn.reshape(-1, 2, 2)
+    axes = np.stack([rng.uniform(0.3, 0.9, 2 * count), rng.uniform(0.2, 0.4, 2 * count)], axis=1)
+    return MixtureParameters(
+        np.full(2 * count, 0.5 / count),
+        rng.uniform(-4, 4, (2 * count, 2)),
+        np.einsum("cij,cj,ckj->cik", turn, axes**2, turn),
+        np.repeat(["c0", "c1"], count),
+    )
+
+
+def walled_profiles(count: int = 20) -> Iterator[Case]:
+    """Yield profiles of rows of islands, where a straight line has to cross a wall."""
+    rng = np.random.default_rng(11)
+    drawn = found = 0
+    while found < count:
+        drawn += 1
+        density = LinearGaussianNetwork(profiles=6).fit(draw_table(islands(rng), 2000, rng=rng))
+        case = Case(f"islands {drawn}", True, density, typical_start(density, rng), "c1")
+        problem = Problem(case.start, Landscape(density, penalty=5.0), Goal("c1"))
+        straight = PathOptimizer(vertices=0).solve(problem, rng=np.random.default_rng(0)).cost
+        if straight >= WALL * Grid(problem, 150).geodesic(problem):
+            found += 1
+            yield case
 
 
 class Grid:
@@ -120,8 +170,16 @@ def rows(
     *, cells: tuple[int, int] = (600, 1200), only: slice = slice(None)
 ) -> list[dict[str, object]]:
     """Return one row per problem and penalty."""
-    chosen = cases()[only]
-    table = []
+    return list(compare(cases()[only], cells))
+
+
+def compare(chosen: Iterable[Case], cells: tuple[int, int]) -> Iterator[dict[str, object]]:
+    """Yield one row per problem and penalty.
+
+    Args:
+        chosen: the problems.
+        cells: of the two grids along the longer side.
+    """
     for case in chosen:
         problems = [
             Problem(case.start, Landscape(case.density, penalty=penalty), Goal(case.target))
@@ -140,11 +198,17 @@ def rows(
                 planner = PathOptimizer(vertices=vertices, vertex_tolerance=0)
                 plan = planner.solve(problem, rng=np.random.default_rng(0))
                 row["v = 8" if vertices == 8 else "v <= 3"] = plan.cost / fine
-            table.append(row)
-    return table
+            yield row
 
 
 if __name__ == "__main__":
-    import pandas as pd
-
-    print(pd.DataFrame(rows()).to_string())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--profiles", action="store_true", help="landscapes of profiles, walled")
+    parser.add_argument("--cells", type=int, default=600, help="of the coarser grid")
+    options = parser.parse_args()
+    chosen = walled_profiles() if options.profiles else cases()
+    lines = []
+    for line in compare(chosen, (options.cells, 2 * options.cells)):
+        lines.append(line)
+        print(line, flush=True)
+    print(pd.DataFrame(lines).to_string())

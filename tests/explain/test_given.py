@@ -32,6 +32,19 @@ def test_an_unusual_person_finds_a_path(density: GaussianMixture) -> None:
     assert "plausibility" in old.relax
 
 
+def test_a_classifier_is_asked_about_plausible_people_of_all_classes() -> None:
+    """Whoever shares what is fixed is plausible as a "no"; a rule may say "yes" all the same."""
+    means = [[4.0, -6.0, 0.0], [-4.0, 6.0, 0.0]]
+    density = GaussianMixture([1, 1], means, [np.eye(3), np.eye(3)], ["no", "yes"])
+    explainer = Explainer(density, classifier=lambda rows: 1.0 * (rows["x3"] > 1))
+    e = explainer.explain(
+        {"x1": 4.5, "x2": -6.0, "x3": 0.0}, target="yes", constraints=Constraints(fixed=["x1"])
+    )
+    assert e.found
+    assert e.counterfactual["x3"] > 1
+    assert (e.path["x1"] == 4.5).all()
+
+
 def test_it_is_the_problem_without_the_fixed_feature(density: GaussianMixture) -> None:
     """Independent features: the path is that of the density of the others."""
     others = density.given({"x1": 4.5})

@@ -25,6 +25,18 @@ def test_the_graph_joins_clusters_that_are_apart(density: GaussianMixture) -> No
     assert connected_components(matrix, directed=False)[0] == 1
 
 
+def test_long_edges_over_a_wall_cost_about_what_they_cost() -> None:
+    """With 4 nodes an edge, the weights of these were 0.35 to 2.8 times the cost."""
+    islands = [[0.0, -2.0], [0.0, 2.0]]
+    density = GaussianMixture([1, 1], islands, [0.25 * np.eye(2)] * 2, ["a", "b"])
+    land, graph = Landscape(density, penalty=5.0), roadmap_graph(density)
+    begin, end = graph.points[graph.begins()], graph.points[graph.indices]
+    over = (begin[:, 1] < 0) != (end[:, 1] < 0)
+    pairs = np.stack([begin[over], end[over]], axis=1)
+    ratio = graph.weights(land)[over] / [land.path_cost(pair) for pair in pairs]
+    assert 0.5 < ratio.min() < ratio.max() < 1.5
+
+
 def test_it_is_made_once_and_is_the_same_when_made_again(density: GaussianMixture) -> None:
     graph = roadmap_graph(density)
     assert roadmap_graph(density) is graph

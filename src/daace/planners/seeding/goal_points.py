@@ -102,15 +102,19 @@ def find_goal_points(
 def draws_alike(problem: Problem) -> FloatArray:
     """Return draws of the target class that have what is fixed, where the density can give them.
 
-    Other draws, moved to the fixed values, are implausible where features are correlated.
+    Other draws, moved to the fixed values, are implausible where features are correlated. Where a
+    classifier judges, draws of all classes are added: what is fixed may speak against the target
+    so clearly that each draw of it is implausible, and the classifier may think otherwise.
     """
     feasible, density = problem.feasible, problem.landscape.density
     fixed = np.flatnonzero(feasible.lower == feasible.upper)
-    alike = None
+    found = [problem.x[None][:0]]
     if 0 < len(fixed) < len(problem.x):
-        target = problem.goal.target
-        alike = density.draw_given(fixed, problem.x, GIVEN_DRAWS, label=target)
-    return problem.x[None][:0] if alike is None else feasible.nearest(alike)
+        labels = [problem.goal.target] if problem.posterior is None else [problem.goal.target, None]
+        for label in labels:
+            alike = density.draw_given(fixed, problem.x, GIVEN_DRAWS, label=label)
+            found += [] if alike is None else [feasible.nearest(alike)]
+    return np.concatenate(found)
 
 
 def can_be_met(problem: Problem) -> bool:
