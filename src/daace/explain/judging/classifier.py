@@ -16,13 +16,13 @@ from daace.density.base import ConditionalDensity
 from daace.density.draws import DRAWS_SEED
 from daace.exceptions import InvalidInput
 from daace.explain.judging.interface import (
+    OF_ARRAYS,
     check_probabilities,
     match_classes,
     match_columns,
     read_columns,
     read_questions,
 )
-from daace.explain.judging.torch_module import TorchModule
 from daace.landscape.rows import frame_of_rows
 
 #: Step of difference quotients, in standard deviations; half of it must give the same.
@@ -96,7 +96,7 @@ class ClassifierPosterior:
         self._columns = match_classes(classifier, density)
         owner = getattr(classifier, "__self__", classifier)  # of model.predict_proba, the model
         names = read_columns(owner, density)
-        self._plain = isinstance(self._ask, TorchModule) or (
+        self._plain = isinstance(self._ask, OF_ARRAYS) or (
             names is None and hasattr(owner, "n_features_in_")
         )
         self._names = tuple(density.features_ if names is None else names)

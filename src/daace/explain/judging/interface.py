@@ -14,6 +14,10 @@ from daace.data.labels import label_array
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.judging.torch_module import TorchModule, is_torch_module
+from daace.explain.judging.trees import Forest, is_forest
+
+#: Questions that are asked about arrays, whatever the columns are called.
+OF_ARRAYS = (TorchModule, Forest)
 
 #: How far probabilities may be from adding up to 1: single precision is enough.
 SUM_TOLERANCE = 1e-3
@@ -27,6 +31,8 @@ def read_questions(
         raise InvalidInput(
             argument="classifier_grad", expected="be a function of rows", got=type(grad).__name__
         )
+    if is_forest(classifier):
+        return Forest(classifier), grad
     if hasattr(classifier, "predict_proba"):
         return classifier.predict_proba, grad
     if is_torch_module(classifier):

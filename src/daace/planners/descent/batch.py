@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 from daace.landscape.cost import Landscape
 from daace.landscape.feasible import project_paths
 from daace.landscape.ground import PathGround
@@ -47,6 +47,8 @@ class Candidates:
         cost: of each path, in units of its problem's `unit ** penalty`; infinite if unknown.
         violation: shortfall of the goal, in nats; infinite if unknown.
         segment_costs: shape `(paths, segments)`, in the unit of `cost`.
+        settled: number of quadrature nodes with which a path was moved to rest, if a finer rule
+            agrees; 0 otherwise.
     """
 
     owner: np.ndarray
@@ -54,6 +56,7 @@ class Candidates:
     cost: FloatArray
     violation: FloatArray
     segment_costs: FloatArray
+    settled: IntArray
 
     def take(self, rows: np.ndarray) -> Candidates:
         """Return some of the candidates."""
@@ -63,6 +66,7 @@ class Candidates:
             self.cost[rows],
             self.violation[rows],
             self.segment_costs[rows],
+            self.settled[rows],
         )
 
 
@@ -136,4 +140,5 @@ class ProblemBatch:
             allowed[:, 1:] = rules.codes.place(allowed[:, 1:])
         count, segments = len(owner), paths.shape[1] - 1
         unknown = np.full(count, np.inf)
-        return Candidates(owner, allowed, unknown, unknown.copy(), np.zeros((count, segments)))
+        costs, settled = np.zeros((count, segments)), np.zeros(count, dtype=np.intp)
+        return Candidates(owner, allowed, unknown, unknown.copy(), costs, settled)

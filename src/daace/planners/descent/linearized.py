@@ -74,9 +74,8 @@ def minimize_linearized(
         return outcome
 
     paths, waypoints, _ = Z.shape
-    result = DescentResult(
-        Z.copy(), np.zeros(paths), np.zeros(paths), 0, np.zeros((paths, waypoints))
-    )
+    nothing, none = np.zeros(paths), np.zeros(paths, dtype=bool)
+    result = DescentResult(Z.copy(), nothing, nothing.copy(), 0, np.zeros((paths, waypoints)), none)
     difference = np.full(paths, np.inf)
     slack = region.odds_slack(Z[:, -1]) - RESERVE
     models = LinearOdds(Z[:, -1], slack, _slopes(region, Z[:, -1], slack))

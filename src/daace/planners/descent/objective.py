@@ -128,7 +128,8 @@ class Objective:
         if switching is not None:
             switched = switching.costs
             gradient += switching.gradient()
-        slopes = np.concatenate([slopes, *(slope[:, None] for slope in known)], axis=1)
+        if known:
+            slopes = np.concatenate([slopes, *(slope[:, None] for slope in known)], axis=1)
         costs = segments.costs + switched
         cost, downhill = costs.sum(axis=1), gradient[:, 1:]
         if self.pull is not None:
@@ -136,7 +137,9 @@ class Objective:
             cost = cost + np.einsum("bn,bn->b", pull, end - self.starts[rows])
             downhill[:, -1] += pull
         slack -= MARGIN
-        return PathValues(cost, downhill, slack, slopes, costs, segments.lengths, switched)
+        violation = np.maximum(-slack, 0.0).sum(axis=1)
+        lengths = segments.lengths
+        return PathValues(cost, downhill, slack, slopes, costs, lengths, switched, violation)
 
 
 @dataclass(eq=False)
@@ -152,6 +155,7 @@ class PathValues:
         costs: of the segments, shape `(paths, segments)`, each with the switches before it.
         lengths: of the segments, of the same shape.
         switched: share of `costs` that switches have, of the same shape.
+        violation: sum of the shortfalls of log p and of each judge, in nats, shape `(paths,)`.
     """
 
     cost: FloatArray
@@ -161,6 +165,7 @@ class PathValues:
     costs: FloatArray
     lengths: FloatArray
     switched: FloatArray
+    violation: FloatArray
 
     def put(self, rows: np.ndarray, other: PathValues, chosen: np.ndarray) -> None:
         """Overwrite some rows with the chosen rows of another batch."""
@@ -176,12 +181,6 @@ class PathValues:
         gradient = self.gradient.copy()
         gradient[:, -1] -= np.einsum("bc,bcn->bn", multipliers, self.slopes)
         return gradient
-
-    @property
-    def violation(self) -> FloatArray:
-        """Sum of the shortfalls of log p and of each judge, in nats."""
-        total: FloatArray = np.maximum(-self.slack, 0.0).sum(axis=1)
-        return total
 
     def merit(self, rho: FloatArray) -> FloatArray:
         """Return the l1 merit function: cost plus rho times the violation."""

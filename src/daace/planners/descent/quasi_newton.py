@@ -1,8 +1,8 @@
 """Curvature of the cost: a preconditioner from the density's shape, and limited-memory BFGS.
 
 L-BFGS: Nocedal 1980, "Updating quasi-Newton matrices with limited storage",
-doi:10.1090/S0025-5718-1980-0572855-7. The initial matrix of the two-loop recursion is not a
-multiple of the identity but a preconditioner, one chain of springs for each principal axis.
+doi:10.1090/S0025-5718-1980-0572855-7. The initial matrix is not a multiple of the identity but a
+preconditioner, one chain of springs for each principal axis.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from daace.density.draws import Pool
 
 #: Steps that are kept for each path.
 HISTORY = 8
+
+#: Picks pairs of an earlier and a later step.
+ABOVE = np.triu(np.ones((HISTORY, HISTORY)), k=1)
 
 #: Range of the factor by which the last step may rescale the preconditioner.
 SCALES = (1e-3, 1e3)
@@ -70,60 +73,65 @@ class Metric:
 class StepHistory:
     """Limited-memory BFGS pairs of each path of a batch, the last one last.
 
+    A pair of a step s and the change y of the gradient along it is divided by `sqrt(s'y)`; where
+    there is no useful pair, both are 0.
+
     Attributes:
-        steps: shape `(HISTORY, paths, waypoints, n)`.
+        steps: shape `(paths, HISTORY, waypoints * n)`.
         changes: of the gradient, of the same shape.
-        weights: 1 / (step . change), shape `(HISTORY, paths)`; 0 where there is no useful pair.
     """
 
     steps: FloatArray
     changes: FloatArray
-    weights: FloatArray
 
     @classmethod
     def empty(cls, shape: tuple[int, ...]) -> StepHistory:
         """Return an empty history for paths of shape `(paths, waypoints, n)`."""
-        steps, changes = np.zeros((2, HISTORY, *shape))
-        return cls(steps, changes, np.zeros((HISTORY, shape[0])))
+        steps, changes = np.zeros((2, shape[0], HISTORY, shape[1] * shape[2]))
+        return cls(steps, changes)
 
     def add(self, rows: np.ndarray, step: FloatArray, change: FloatArray) -> None:
         """Add a step of some of the paths, and the change of the gradient along it."""
-        product = np.einsum("bmn,bmn->b", step, change)
-        size = np.sqrt((step**2).sum(axis=(1, 2)) * (change**2).sum(axis=(1, 2)))
+        width = self.steps.shape[2]
+        s, y = step.reshape(-1, width), change.reshape(-1, width)
+        product = np.einsum("bi,bi->b", s, y)
+        size = np.sqrt(np.einsum("bi,bi->b", s, s) * np.einsum("bi,bi->b", y, y))
         useful = (product > 1e-8 * size) & (size > 0)
-        weight = np.where(useful, 1.0 / np.where(useful, product, 1.0), 0.0)
-        for past, now in (self.steps, step), (self.changes, change), (self.weights, weight):
-            past[:-1, rows] = past[1:, rows]
-            past[-1, rows] = now
+        unit = (useful / np.sqrt(np.where(useful, product, 1.0)))[:, None]
+        for past, now in (self.steps, s), (self.changes, y):
+            past[rows, :-1] = past[rows, 1:]
+            past[rows, -1] = unit * now
 
     def forget(self, paths: BoolArray) -> None:
         """Drop all steps of some of the paths."""
-        self.weights[:, paths] = 0.0
+        if paths.any():
+            self.steps[paths] = self.changes[paths] = 0.0
 
     def take(self, rows: np.ndarray) -> StepHistory:
         """Return the history of some of the paths."""
-        return StepHistory(self.steps[:, rows], self.changes[:, rows], self.weights[:, rows])
-
-    def _scale(self, chain: FloatArray, metric: Metric) -> FloatArray:
-        """Return, for each path, how much larger the inverse Hessian was along the last step."""
-        change, weight = self.changes[-1], self.weights[-1]
-        expected = np.einsum("bmn,bmn->b", change, precondition(change[None], chain, metric)[0])
-        ratio = 1.0 / np.maximum(weight * expected, 1e-300)
-        return np.where(weight > 0, np.clip(ratio, *SCALES), 1.0)[:, None, None]
+        return StepHistory(self.steps[rows], self.changes[rows])
 
     def apply(self, right: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
-        """Multiply the inverse Hessian by sides of shape `(sides, paths, waypoints, n)`."""
-        q = right.copy()
-        known = np.flatnonzero(self.weights.any(axis=1))
-        shares = {}
-        for k in known[::-1]:
-            shares[k] = self.weights[k] * np.einsum("bmn,rbmn->rb", self.steps[k], q)
-            q -= shares[k][:, :, None, None] * self.changes[k]
-        r = precondition(q, chain, metric) * self._scale(chain, metric)
-        for k in known:
-            back = self.weights[k] * np.einsum("bmn,rbmn->rb", self.changes[k], r)
-            r += (shares[k] - back)[:, :, None, None] * self.steps[k]
-        return r
+        """Multiply the inverse Hessian by sides of shape `(sides, paths, waypoints, n)`.
+
+        In the compact form (Byrd, Nocedal and Schnabel 1994, doi:10.1007/BF01582063), with P the
+        preconditioner, rescaled so that the last pair fits it, and R = triu(S Y'), whose diagonal
+        is 1: `a = R^-1 S q`, `r = P (q - Y'a)`, `B^-1 q = r + S' R^-T (a - Y r)`.
+        """
+        sides, paths, waypoints, n = right.shape
+        S, Y = self.steps, self.changes
+        inverse = np.linalg.inv((S @ Y.transpose(0, 2, 1)) * ABOVE + np.eye(HISTORY))
+        q = np.empty((sides + 1, paths, waypoints * n))  # the last side is the last change
+        q[:-1], q[-1] = right.reshape(sides, paths, waypoints * n), Y[:, -1]
+        shares = q[:-1].transpose(1, 0, 2) @ S.transpose(0, 2, 1) @ inverse.transpose(0, 2, 1)
+        q[:-1] -= (shares @ Y).transpose(1, 0, 2)
+        r = precondition(q.reshape(sides + 1, paths, waypoints, n), chain, metric)
+        r = r.reshape(q.shape).transpose(1, 0, 2)
+        expected = np.einsum("bi,bi->b", Y[:, -1], r[:, -1])
+        ratio = np.clip(1.0 / np.maximum(expected, 1e-300), *SCALES)
+        r = r[:, :-1] * np.where(Y[:, -1].any(axis=1), ratio, 1.0)[:, None, None]
+        r += (shares - r @ Y.transpose(0, 2, 1)) @ inverse @ S
+        return r.transpose(1, 0, 2).reshape(right.shape)
 
 
 def precondition(q: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:

@@ -43,9 +43,9 @@ class Refinement:
     def improve(self, seeds: Candidates) -> Candidates:
         """Return the best candidates of each problem, moved to rest, the best first.
 
-        If there are many, all are moved a few steps first. Paths that may turn out the cheapest
-        are moved again with twice the quadrature nodes until two rules agree. The seeds are
-        modified.
+        If there are many, all are moved a few steps first, after which some are at rest. Paths that
+        may turn out the cheapest are moved again with twice the quadrature nodes until two rules
+        agree. The seeds are modified.
         """
         best = seeds
         if len(seeds.owner) > FEW * len(np.unique(seeds.owner)):
@@ -53,6 +53,7 @@ class Refinement:
                 self.descend(seeds, rows, nodes, iterations=SCOUT_STEPS)
             best = self._best(seeds)
         for nodes, rows in self.descent.by_nodes(best.paths, best.owner):
+            rows = rows[best.settled[rows] != nodes]
             while len(rows):
                 error = self.descend(best, rows, nodes)
                 rows = rows[(error > RULE_TOLERANCE) & self._contend(best, rows)]
@@ -101,6 +102,8 @@ class Refinement:
         error = np.abs(fine - result.segment_costs).sum(axis=1)
         size = np.abs(fine).sum(axis=1)
         relative: FloatArray = np.divide(error, size, out=np.zeros_like(error), where=size > 0)
+        agrees = result.rested & (relative <= RULE_TOLERANCE)
+        candidates.settled[rows] = np.where(agrees, nodes, 0)
         return relative
 
     def _contend(self, candidates: Candidates, rows: np.ndarray) -> BoolArray:

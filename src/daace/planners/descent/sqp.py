@@ -38,6 +38,11 @@ REFRESH = 3
 #: Times that the active set is updated for one step.
 PASSES = 5
 
+#: What belongs to a step of a path.
+STEPS = (
+    "chain", "multipliers", "rho", "step", "slope", "threshold", "length", "taken", "resting",
+)  # fmt: skip
+
 #: A bound that a step would reach within this share of its length counts as active.
 SOON = 0.1
 
@@ -52,6 +57,7 @@ class DescentResult:
         violation: sum of the shortfalls of the goal's thresholds, in nats, shape `(paths,)`.
         evaluations: number of paths evaluated.
         segment_costs: shape `(paths, segments)`.
+        rested: whether no step promised a gain any more, shape `(paths,)`.
     """
 
     Z: FloatArray
@@ -59,6 +65,7 @@ class DescentResult:
     violation: FloatArray
     evaluations: int
     segment_costs: FloatArray
+    rested: BoolArray
 
 
 def minimize(
@@ -86,6 +93,7 @@ def minimize(
     state = SqpState.begin(Z, objective.evaluate(Z, np.arange(len(Z))))
     evaluations = len(Z)
     final, ended = Z.copy(), state.values.take(state.rows)
+    rested = np.zeros(len(Z), dtype=bool)
     while len(state.rows):
         _new_steps(objective, state, metric, tolerance)
         evaluations += _line_search(objective, state)
@@ -96,9 +104,10 @@ def minimize(
         if done.any():
             leaving = np.flatnonzero(done)
             final[state.rows[leaving]] = state.Z[leaving]
+            rested[state.rows[leaving]] = state.resting[leaving]
             ended.put(state.rows[leaving], state.values, leaving)
             state = state.take(np.flatnonzero(~done))
-    return DescentResult(final, ended.cost, ended.violation, evaluations, ended.costs)
+    return DescentResult(final, ended.cost, ended.violation, evaluations, ended.costs, rested)
 
 
 @dataclass(eq=False)
@@ -179,44 +188,49 @@ class SqpState:
         parts = (getattr(self, name) for name in self.__dataclass_fields__)
         return SqpState(*(p[rows] if isinstance(p, np.ndarray) else p.take(rows) for p in parts))
 
+    def put_steps(self, rows: np.ndarray, other: SqpState) -> None:
+        """Take over the new steps of some of the paths, and what belongs to them."""
+        for name in STEPS:
+            getattr(self, name)[rows] = getattr(other, name)
+
 
 def _new_steps(objective: Objective, state: SqpState, metric: Metric, tolerance: float) -> None:
     """Compute a step for the paths that need one."""
     waiting = np.flatnonzero(state.waiting)
     if len(waiting) == 0:
         return
-    Z, rows, values = state.Z[waiting], state.rows[waiting], state.values.take(waiting)
-    multipliers, history = state.multipliers[waiting], state.history.take(waiting)
-    old = waiting[state.taken[waiting] % REFRESH == 0]
+    part = state if len(waiting) == len(state.rows) else state.take(waiting)
+    Z, rows, values, multipliers = part.Z, part.rows, part.values, part.multipliers
+    old = np.flatnonzero(part.taken % REFRESH == 0)
     if len(old):
-        state.chain[old] = chain_preconditioner(
-            objective, state.values.take(old), state.multipliers[old], state.rows[old], metric
+        part.chain[old] = chain_preconditioner(
+            objective, values.take(old), multipliers[old], rows[old], metric
         )
-    chain = state.chain[waiting]
     tangent = objective.tangent(Z, -values.lagrangian(multipliers), rows)
     step, crossing = np.zeros_like(Z), np.ones(len(Z), dtype=bool)
     for _ in range(PASSES):  # path by path: a step within the bounds is final
-        found = solve_subproblem(values, tangent, history, chain, metric)
-        step[crossing], multipliers[crossing] = (part[crossing] for part in found)
+        found = solve_subproblem(values, tangent, part.history, part.chain, metric)
+        step[crossing], multipliers[crossing] = (share[crossing] for share in found)
         narrower = objective.tangent(Z, step, rows, share=SOON)
         beyond = np.abs(narrower(step) - step).max(axis=(1, 2))
         crossing &= ~(beyond <= TINY * np.abs(step).max(axis=(1, 2)))
         if not crossing.any():
             break
         tangent = narrower
-    reach = np.sqrt((step**2).sum(axis=2).max(axis=1))
+    reach = np.sqrt(np.einsum("bmn,bmn->bm", step, step).max(axis=1))
     limit = np.maximum(1.0, values.lengths.sum(axis=1))
     step *= np.minimum(1.0, limit / np.maximum(reach, 1e-300))[:, None, None]
 
-    rho, largest = state.rho[waiting], multipliers.max(axis=1)
-    rho = np.maximum(np.where(rho > 10 * largest, 0.5 * rho, rho), 1.5 * largest)
-    slope = np.einsum("bmn,bmn->b", values.gradient, step) - rho * values.violation
-    threshold = tolerance * np.abs(values.costs).sum(axis=1)
-    state.step[waiting], state.multipliers[waiting], state.rho[waiting] = step, multipliers, rho
-    state.slope[waiting], state.threshold[waiting] = slope, threshold
-    state.resting[waiting] = (-slope <= threshold) & (values.violation <= 1e-7)
-    state.length[waiting] = 1.0
-    state.taken[waiting] += 1
+    rho, largest = part.rho, multipliers.max(axis=1)
+    part.rho = np.maximum(np.where(rho > 10 * largest, 0.5 * rho, rho), 1.5 * largest)
+    part.step = step
+    part.slope = np.einsum("bmn,bmn->b", values.gradient, step) - part.rho * values.violation
+    part.threshold = tolerance * np.abs(values.costs).sum(axis=1)
+    part.resting = (-part.slope <= part.threshold) & (values.violation <= 1e-7)
+    part.length = np.ones(len(Z))
+    part.taken = part.taken + 1
+    if part is not state:
+        state.put_steps(waiting, part)
 
 
 def _line_search(objective: Objective, state: SqpState) -> int:
@@ -253,11 +267,14 @@ def _try(objective: Objective, state: SqpState, moving: IntArray, merit: FloatAr
     state.tries[moving] += 1
 
     chosen = np.flatnonzero(accepted)
-    there = moving[chosen]
-    multipliers = state.multipliers[there]
-    before = state.values.take(there).lagrangian(multipliers)
-    change = fresh.take(chosen).lagrangian(multipliers) - before
+    there, before = moving[chosen], state.values
+    change = fresh.gradient[chosen] - before.gradient[there]
+    turned = fresh.slopes[chosen] - before.slopes[there]
+    change[:, -1] -= np.einsum("bc,bcn->bn", state.multipliers[there], turned)
     state.history.add(there, trial[chosen] - state.Z[there], change)
-    state.Z[there] = trial[chosen]
-    state.values.put(there, fresh, chosen)
+    if len(there) == len(state.rows):
+        state.Z, state.values = trial, fresh
+    else:
+        state.Z[there] = trial[chosen]
+        state.values.put(there, fresh, chosen)
     return accepted

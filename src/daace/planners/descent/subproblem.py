@@ -63,20 +63,18 @@ def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
         gram: A B^-1 A', positive semidefinite, shape `(batch, 2, 2)`.
         promise: slack after the unconstrained step, shape `(batch, 2)`.
     """
-    p, q = promise.T
-    a, b, c = gram[:, 0, 0], gram[:, 1, 1], gram[:, 0, 1]
-    a, b = a + 1e-12 * b + 1e-150, b + 1e-12 * a + 1e-150  # gram is 0 where bounds hold everything
-    first = np.maximum(-p, 0.0) / a
-    second = np.maximum(-q, 0.0) / b
-    first_serves = q + c * first >= -TINY * (np.abs(q) + np.abs(c * first))
-    second_serves = p + c * second >= -TINY * (np.abs(p) + np.abs(c * second))
-    determinant = np.maximum(a * b - c**2, 1e-12 * a * b)
-    both = np.maximum([c * q - b * p, c * p - a * q], 0.0) / determinant
-    multipliers = np.where(
-        first_serves,
-        [first, np.zeros_like(first)],
-        np.where(second_serves, [np.zeros_like(second), second], both),
-    )
+    own = promise.T
+    other, cross = own[::-1], gram[:, 0, 1]
+    size = np.einsum("bcc->cb", gram)
+    size = size + 1e-12 * size[::-1] + 1e-150  # gram is 0 where bounds hold everything
+    alone = np.maximum(-own, 0.0) / size
+    gain = cross * alone
+    serves = other + gain >= -TINY * (np.abs(other) + np.abs(gain))
+    serves[1] &= ~serves[0]
+    product = size[0] * size[1]
+    determinant = np.maximum(product - cross**2, 1e-12 * product)
+    both = np.maximum(cross * other - size[::-1] * own, 0.0) / determinant
+    multipliers = np.where(serves.any(axis=0), alone * serves, both)
     return np.ascontiguousarray(multipliers.T)
 
 
