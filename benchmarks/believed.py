@@ -1,6 +1,6 @@
 """Do models that never saw ours accept the ends? Defaults against `judge="density"`.
 
-    python -m benchmarks.believed [--tables breast_cancer adult] [--rows 100] [--refits 10]
+    python -m benchmarks.believed [--tables NAME ...] [--rows 100] [--refits 10] [--peers]
 
 Each table is cut in three: half of it for density and committee, three tenths for four unseen
 judges (boosted trees, a neural network, a support vector machine, logistic regression), and a fifth
@@ -12,13 +12,16 @@ Per table and setting: n, found, the share of ends that each unseen judge accept
 of ends with a changed feature outside the range, or the levels, of the target's real rows),
 `changed` (features, median), `cost` (median) and `ms` (CPU a row, in batches). With `--refits`, for
 the defaults: the share of (end, refit) pairs in which a committee, a random forest or a logistic
-regression of a bootstrap sample of our half still gives the target.
+regression of a bootstrap sample of our half still gives the target. With `--peers`, the same rows
+are asked of dice-ml and NICE about a random forest of our half (gaps are filled).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
+import io
 import json
 import time
 import warnings
@@ -29,8 +32,8 @@ import numpy as np
 import pandas as pd
 
 import daace
-from benchmarks.recourse import LEAKING
-from daace import Explanation, Table, load_table
+from benchmarks.recourse import LEAKING, Task, dice, nice
+from daace import Table, load_table
 
 #: Tables with the outcome that people want; of some only as many rows as here.
 TABLES = {
@@ -111,16 +114,22 @@ def refit_judges(table: Table, number: int) -> dict[str, Any]:
     return {"committee": agree, "forest": forest.predict, "logistic regression": logistic.predict}
 
 
-def is_outside(e: Explanation, real: pd.DataFrame) -> bool:
-    """Tell whether a feature that changed ends where no real row of the target is."""
-    for name in e.changes()["feature"]:
-        value, known = e.path[name].iloc[-1], real[name]
+def is_outside(end: pd.DataFrame, changed: list[str], real: pd.DataFrame) -> bool:
+    """Tell whether a feature that changed ends where no real row of the target is.
+
+    Args:
+        end: one row.
+        changed: features that differ from the start.
+        real: rows of the target.
+    """
+    for name in changed:
+        value, known = end[name].iloc[0], real[name]
         if pd.isna(value):
             outside = not known.isna().any()
         elif pd.api.types.is_numeric_dtype(known):
             outside = not known.min() <= value <= known.max()
         else:
-            outside = value not in set(known)
+            outside = str(value) not in set(known.astype(str))
         if outside:
             return True
     return False
@@ -139,7 +148,48 @@ def read(name: str) -> Table:
     return Table.from_frame(frame, target=table.target, order=order, kinds=kinds)
 
 
-def run(name: str, *, rows: int, split: int, refits: int = 0) -> list[dict[str, Any]]:
+def ask_peers(
+    name: str, ours: Table, queries: pd.DataFrame, target: str, judges: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return what was measured of the ends of other tools, which explain a random forest."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    features = list(ours.features)
+    rows = ours.to_frame()[features]
+    numbers = [n for n in features if pd.api.types.is_numeric_dtype(rows[n])]
+    others = [n for n in features if n not in numbers]
+    fill = rows[numbers].median().to_dict() | dict.fromkeys(others, "missing")
+    types = dict.fromkeys(numbers, float) | dict.fromkeys(others, object)
+    seen, queries = (frame.astype(types).fillna(fill) for frame in (rows, queries[features]))
+    seen["class"] = (ours.y.astype(str) == target).astype(int)
+    real = seen[seen["class"] == 1]
+    task = Task(name, seen, seen, seen, seen, numbers, [], [])
+    forest = RandomForestClassifier(200, min_samples_leaf=3, random_state=0)
+    model = task.pipeline(forest).fit(seen[features], seen["class"])
+    records: list[dict[str, Any]] = []
+    for method, ask in {**dice(task, model), **nice(task, model)}.items():
+        began = time.process_time()
+        with contextlib.redirect_stderr(io.StringIO()):
+            ends = [ask(queries.iloc[[k]]) for k in range(len(queries))]
+        spent = 1000 * (time.process_time() - began) / max(len(queries), 1)
+        for k, end in enumerate(ends):
+            one: dict[str, Any] = {"table": name, "setting": method, "ms": spent}
+            one["found"] = float(end is not None)
+            if end is not None:
+                end, start = end[features], queries.iloc[k]
+                end = end.astype(dict.fromkeys(numbers, float))
+                changed = [n for n in features if str(end[n].iloc[0]) != str(start[n])]
+                for judge, other in judges.items():
+                    one[judge] = float(str(other.predict(end)[0]) == target)
+                one["outside"] = float(is_outside(end, changed, real))
+                one["changed"] = len(changed)
+            records.append(one)
+    return records
+
+
+def run(
+    name: str, *, rows: int, split: int, refits: int = 0, peers: bool = False
+) -> list[dict[str, Any]]:
     """Return what was measured of every end of a split."""
     table, target = read(name), TABLES[name]
     order = np.random.default_rng(split).permutation(len(table))
@@ -170,11 +220,15 @@ def run(name: str, *, rows: int, split: int, refits: int = 0) -> list[dict[str, 
                 for kind in refitted[0] if refitted and setting == "default" else ():
                     held = [str(models[kind](end)[0]) == target for models in refitted]
                     one[f"{kind} again"] = float(np.mean(held))
-                one["outside"] = float(is_outside(e, real))
-                one["changed"] = len(e.changes())
+                changed = e.changes()["feature"].tolist()
+                one["outside"] = float(is_outside(end, changed, real))
+                one["changed"] = len(changed)
                 one["cost"] = e.cost
                 one["asked"] = e.provenance.min_posterior
             records.append(one)
+    if peers:
+        asked_of_peers = ask_peers(name, ours, queries, target, judges)
+        records += [{**one, "split": split} for one in asked_of_peers]
     return records
 
 
@@ -198,6 +252,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="seed of the first split")
     parser.add_argument("--refits", type=int, default=0)
+    parser.add_argument("--peers", action="store_true", help="ask dice-ml and NICE, too")
     parser.add_argument("--out", type=Path, default=Path("believed.json"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -209,7 +264,9 @@ def main() -> None:
         for split in range(options.first, options.first + options.splits):
             if (name, split) not in done:  # resumes after a stop
                 each = -(-options.rows // options.splits)
-                records += run(name, rows=each, split=split, refits=options.refits)
+                records += run(
+                    name, rows=each, split=split, refits=options.refits, peers=options.peers
+                )
                 options.out.write_text(json.dumps(records))
         print(summarize([r for r in records if r["table"] == name]).to_string(), flush=True)
     print(summarize(records).to_string())

@@ -158,11 +158,13 @@ class Query:
         Raises:
             InvalidInput: the constraints exclude the start.
         """
+        goal = self.goals[self.goal_of[row]]
         return Problem(
             start=UserRow(self.values[row]),
             landscape=self.settings.landscape,
-            goal=self.goals[self.goal_of[row]],
+            goal=goal,
             constraints=self.settings.rules,
+            box=self.settings.box(goal.target),
             posterior=posterior,
         )
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from daace._checks import check_choice, check_integer
+from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.answers.remarks import find_weakness
@@ -203,6 +204,12 @@ class Settings:
             min_log_prob=self.min_log_prob,
             min_posterior=asked,
         )
+
+    def box(self, target: object) -> tuple[FloatArray, FloatArray] | None:
+        """Return where paths to a class may lead: as far as its rows; None if only draws tell."""
+        if self.committee is None or self.decides == "density":
+            return None
+        return self.committee.box(self.density.class_index(target))
 
     def excluded(self, rows: Rows) -> dict[int, str]:
         """Return why the constraints exclude rows that can be read, by position.

@@ -28,6 +28,7 @@ from daace.explain.judging.members import (
     read_inputs,
     read_member,
 )
+from daace.explain.judging.reach import find_reach
 from daace.explain.judging.training import train_members
 from daace.planners.base import one_thread
 
@@ -46,7 +47,7 @@ NAMES = {
 
 
 #: Arrays of a committee itself.
-OWN = ("slope", "offset", "defaults")
+OWN = ("slope", "offset", "defaults", "reach")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,8 @@ class Committee:
         offset: of the calibration, of the same shape.
         defaults: probability of each class that every judge has to give, unless another is asked
             for: 0.75, or what half of the held-out rows of that class reach which all accept.
+        reach: model-space bounds of the rows of each class, shape `(2, classes, n)`: what judges
+            say beyond them rests on nobody.
 
     Example:
         >>> from daace import fit, load_table
@@ -79,6 +82,7 @@ class Committee:
     slope: FloatArray
     offset: FloatArray
     defaults: FloatArray
+    reach: FloatArray
 
     @property
     def classes_(self) -> Labels:
@@ -121,6 +125,8 @@ class Committee:
         for k, odds in enumerate(each):
             calibrated = slope[:, k] * odds[told & (y == k)] + offset[:, k]
             raw.defaults[k] = _default(scipy.special.expit(calibrated.min(axis=1)))
+        if training.members:
+            raw.reach[:] = find_reach(training.X, y, box_of(density), density.encoding_)
         return raw
 
     @classmethod
@@ -129,7 +135,8 @@ class Committee:
     ) -> Committee:
         judges, classes = 1 + len(members), len(density.classes_)
         slope, offset = np.ones((judges, classes)), np.zeros((judges, classes))
-        return cls(density, inputs, members, slope, offset, np.zeros(classes))
+        reach = np.repeat(np.stack(box_of(density))[:, None], classes, axis=1)
+        return cls(density, inputs, members, slope, offset, np.zeros(classes), reach)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -142,6 +149,11 @@ class Committee:
             several = kinds.count(kind) > 1
             names.append(f"{NAMES[kind]} {count[kind]}" if several else NAMES[kind])
         return tuple(names)
+
+    def box(self, index: int) -> tuple[FloatArray, FloatArray]:
+        """Return model-space bounds of what the rows of a class reach."""
+        lower, upper = self.reach[:, index]
+        return lower, upper
 
     # What the judges think ----------------------------------------------------------------------
 
@@ -247,12 +259,20 @@ class Committee:
             kind = prefix.partition(".")[2]
             members.append(read_member(kind, parts[prefix], inputs, scores))
         judges = (1 + len(members), classes)
-        if [own[name].shape for name in OWN] != [judges, judges, (classes,)] or len(own) > len(OWN):
+        shapes = [judges, judges, (classes,), (2, classes, encoding.width)]
+        if [own[name].shape for name in OWN] != shapes or len(own) > len(OWN):
             raise ValueError("the arrays of its committee have other names or shapes")
-        slope, offset, defaults = (own[name] for name in OWN)
+        slope, offset, defaults, reach = (own[name] for name in OWN)
         if not ((slope > 0).all() and ((defaults >= 0) & (defaults < 1)).all()):
             raise ValueError("the calibration of its committee is out of range")
-        return cls(density, inputs, tuple(members), slope, offset, defaults)
+        if not (reach[0] <= reach[1]).all():
+            raise ValueError("the reach of its committee is empty")
+        return cls(density, inputs, tuple(members), slope, offset, defaults, reach)
+
+
+def box_of(density: ConditionalDensity) -> tuple[FloatArray, FloatArray]:
+    """Return model-space bounds of a density's draws."""
+    return density.draws_.lower, density.draws_.upper
 
 
 def _default(least: FloatArray) -> float:
