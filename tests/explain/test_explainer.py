@@ -29,7 +29,10 @@ def test_settings_are_stored_untouched(mixture):
             "'penalty' must be a finite number of at least 0 and at most 100. Got -1.",
         ),
         ({"scale": "log"}, "'scale' must be one of 'relative', 'nll'. Got 'log'."),
-        ({"plausibility": np.nan}, "'plausibility' must be a finite number. Got nan."),
+        (
+            {"plausibility": np.nan},
+            "'plausibility' must be a finite number of at most 1e+06. Got nan.",
+        ),
         ({"min_posterior": 1.0}, "'min_posterior' must be at least 0 and below 1. Got 1.0."),
         ({"constraints": ["x1"]}, "'constraints' must be a daace.Constraints. Got list."),
         ({"planner": "fast"}, "'planner' must be a daace.Planner. Got str."),

@@ -36,7 +36,7 @@ def test_a_record_says_what_the_plan_is_worth(
     moved = (path[-1] - path[0])[[counties.table.features.index(i) for i in INDICES]]
     assert [named[i] for i in INDICES] == pytest.approx(moved.tolist(), abs=1e-4)
     # Own density and judge have thresholds of their own.
-    for own, judged in ((-1e9, 1e9), (1e9, -1e9)):
+    for own, judged in ((-1e6, 1e6), (1e6, -1e6)):
         alphas = {"BayesACE": own, "DAACE": judged}
         monkeypatch.setattr(Advisor, "threshold", lambda _, name, alphas=alphas: alphas[name])
         again = to_record(replace(advisor, min_posterior=0), found)
