@@ -336,7 +336,7 @@ def test_integers_that_no_row_had() -> None:
     with pytest.raises(InvalidInput) as caught:
         encoding.encode(held_out.assign(wave=3))
     assert str(caught.value) == (
-        "'wave' in row 0 must be a level that the table had: '1', '2'. Got '3': choose one of "
+        "'wave' must be a level that the table had: '1', '2'. Got '3': choose one of "
         "them, or fit again on a table with this level, or with kinds={'wave': 'whole'}."
     )
 

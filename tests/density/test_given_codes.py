@@ -166,7 +166,7 @@ def test_too_many_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_level_is_named(density: ConditionalDensity) -> None:
-    with pytest.raises(InvalidInput, match="'housing' in row 0 must be a level"):
+    with pytest.raises(InvalidInput, match="'housing' must be a level"):
         density.given({"housing": "boat"})
     with pytest.raises(InvalidInput, match="leave at least one free"):
         density.given({"savings": 0.0, "debt": 1.0, "housing": "own", "kids": 1})
