@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from daace.data.catalog import load_table
 from daace.data.derived import Derived
+from daace.data.dtypes import numbers
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.data.loans import draw_loans
@@ -425,3 +426,38 @@ def test_one_word_in_a_column_spoils_only_its_own_row() -> None:
     right = explainer.explain_batch(month, target="granted")
     assert batch[0].path.equals(right[0].path)
     assert batch[3].path.equals(right[3].path)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values", "held"),
+    [
+        ("UInt8", [300.0, -5.0], "Int64"),
+        ("Int8", [np.nan, 300.0], "Int64"),
+        ("uint8", [300.0, -5.0], "int64"),
+        ("int64", [1e30, 1.0], "float64"),
+        ("Int64", [1e30, np.nan], "float64"),
+        ("int16", [7.0, 8.0], "int16"),
+    ],
+)
+def test_integers_that_do_not_fit_their_dtype_are_not_wrapped(
+    dtype: str, values: list[float], held: str
+) -> None:
+    cells = numbers(np.array(values), dtype, whole=True)
+    assert cells.dtype == held
+    np.testing.assert_array_equal(
+        pd.array(cells).to_numpy(dtype=np.float64, na_value=np.nan), values
+    )
+
+
+def test_numbers_of_answers_come_back_to_the_last_bit() -> None:
+    features = (
+        Feature("age", "whole", dtype="int64"),
+        Feature("rooms", "whole", dtype="object"),
+        Feature("income", dtype="float32"),
+        Feature("housing", "category", levels=("own", "rent"), dtype="str"),
+    )
+    encoding, row = Encoding(features), np.array([[30.25, 2.5, 0.1, 1.0]])
+    exact = encoding.decode(row, whole=())
+    assert exact.iloc[0].tolist() == [30.25, 2.5, 0.1, "rent"]
+    assert encoding.decode(row, whole=["age"])["age"].tolist() == [30]
+    assert encoding.decode(row).dtypes.astype(str).tolist()[:3] == ["int64", "object", "float32"]

@@ -220,3 +220,33 @@ def test_tables_of_categories_alone() -> None:
     e = Explainer(density).explain(row, target="yes")
     assert e.found
     assert e.counterfactual["b"]
+
+
+def test_the_row_that_is_returned_is_the_one_that_is_judged() -> None:
+    """Ages may be fractions, and numbers of 32 bits are not rounded behind the judge's back."""
+
+    def judge(rows: pd.DataFrame) -> np.ndarray:
+        score = (rows["age"] - 40) / 3 + (rows["pay"] - 50) / 4
+        return np.asarray(1 / (1 + np.exp(-score.to_numpy(dtype=np.float64))))
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 60, 200),
+            "pay": rng.normal(50, 5, 200).astype(np.float32),
+            "housing": rng.choice(["own", "rent"], 200),
+        }
+    )
+    frame["class"] = np.where(judge(frame) > 0.5, "yes", "no")
+    density = LinearGaussianNetwork().fit(Table.from_frame(frame, target="class"))
+    rows = frame[frame["class"] == "no"].drop(columns="class").head(8)
+    for classifier, rules in ((None, None), (judge, Constraints(natural=False))):
+        explainer = Explainer(density, classifier=classifier, round=False, changes="all")
+        answers = explainer.explain_batch(rows, target="yes", constraints=rules)
+        assert sum(e.found for e in answers) >= 4
+        for e in (e for e in answers if e.found):
+            end = e.path.iloc[[-1]]
+            known = judge(end) if classifier else density.predict_proba(density.to_model(end))
+            said = known.reshape(1, -1)[:, -1]
+            assert said[0] == pytest.approx(e.posterior, rel=1e-12)
+            assert said[0] >= 0.5

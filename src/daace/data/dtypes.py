@@ -76,6 +76,8 @@ def cells(levels: Sequence[Level | None], dtype: str, *, categories: Any = None)
 def numbers(values: FloatArray, dtype: str, *, whole: bool) -> Any:
     """Return numbers as an array of the user's dtype, NaN as what is missing there.
 
+    Integers that do not fit, 300 in UInt8, have 64 bits; numbers beyond these, 1e30, are float64.
+
     Args:
         values: one for each cell.
         dtype: name of the dtype.
@@ -84,19 +86,58 @@ def numbers(values: FloatArray, dtype: str, *, whole: bool) -> Any:
     if dtype == "float64":
         return values
     if dtype == "object":
-        exact = [int(value) if whole and value == value else float(value) for value in values]
+        exact = [int(v) if whole and v == np.rint(v) else float(v) for v in values]
         return cells([None if value != value else value for value in exact], dtype)
     kind: Any = pd.api.types.pandas_dtype(dtype)
     gaps = np.isnan(values)
-    if kind.kind in "iu" and not gaps.all():
-        limits, known = np.iinfo(getattr(kind, "numpy_dtype", kind)), values[~gaps]
-        if not limits.min <= known.min() <= known.max() <= limits.max:
-            kind = np.dtype(np.int64) if isinstance(kind, np.dtype) else pd.Int64Dtype()
+    if kind.kind in "iu":
+        known = values[~gaps]
+        if (np.abs(known) >= 2.0**63).any():
+            return values
+        limits = np.iinfo(kind if isinstance(kind, np.dtype) else kind.numpy_dtype)
+        if ((known < limits.min) | (known > limits.max)).any():
+            kind = _widened(kind)
     if isinstance(kind, np.dtype):
         return values.astype(kind)
     array: Any = pd.array(values, dtype="Float64")
     array[gaps] = pd.NA
     return array.astype(kind)
+
+
+def exact_dtype(dtype: str, values: FloatArray) -> str:
+    """Return the dtype itself if it holds numbers to the last bit; else one of float64.
+
+    Floats of 32 bits or fewer always become float64, so that a row has the same dtypes alone and
+    beside others.
+
+    Args:
+        dtype: name of the user's dtype.
+        values: numbers, NaN for gaps.
+
+    Example:
+        >>> exact_dtype("int64", np.array([1.0, 2.0])), exact_dtype("int64", np.array([1.5]))
+        ('int64', 'float64')
+        >>> exact_dtype("float32", np.array([1.0])), exact_dtype("Float32", np.array([1.0]))
+        ('float64', 'Float64')
+    """
+    if dtype == "object":
+        return dtype
+    kind: Any = pd.api.types.pandas_dtype(dtype)
+    if kind.kind in "iub":
+        known = values[~np.isnan(values)]
+        return dtype if (known == np.rint(known)).all() else "float64"
+    if kind.kind != "f" or kind.itemsize >= 8:
+        return dtype
+    if isinstance(kind, np.dtype):
+        return "float64"
+    return "double[pyarrow]" if "pyarrow" in dtype else "Float64"
+
+
+def _widened(kind: Any) -> Any:
+    """Return the dtype of integers with 64 bits in the same library: numpy, pandas or pyarrow."""
+    if isinstance(kind, np.dtype):
+        return np.dtype(np.int64)
+    return pd.api.types.pandas_dtype("int64[pyarrow]" if "pyarrow" in str(kind) else "Int64")
 
 
 def holds_gaps(dtype: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from daace._json import read_text, read_texts
 from daace._typing import FloatArray, IntArray
 from daace._wording import quote
 from daace.data.derived import Derived
-from daace.data.dtypes import numbers
+from daace.data.dtypes import exact_dtype, numbers
 from daace.data.kinds import Feature
 from daace.data.reading import read_codes, read_values
 from daace.exceptions import InvalidInput
@@ -168,13 +168,22 @@ class Encoding:
                 np.copyto(X[:, j], feature.fill, where=np.isnan(X[:, j]))
         return X
 
-    def decode(self, X: FloatArray, *, like: pd.DataFrame | None = None) -> pd.DataFrame:
+    def decode(
+        self,
+        X: FloatArray,
+        *,
+        like: pd.DataFrame | None = None,
+        whole: Collection[str] | None = None,
+    ) -> pd.DataFrame:
         """Return rows of the array in the user's columns and dtypes, derived columns included.
 
-        Whole numbers are rounded, atoms are exact, gaps are gaps again.
+        Atoms are exact, gaps are gaps again.
 
         Args:
             X: shape `(rows, width)`.
+            whole: features whose numbers are rounded; all others come back to the last bit, as
+                float64 where the user's dtype would round them. When left out, features of kind
+                'whole' are rounded, and every column has the user's dtype.
             like: rows from which the array's rows come, as many or one for all of them. Where a
                 code says that a level is one of the pooled ones, the value is taken from here.
 
@@ -189,7 +198,10 @@ class Encoding:
             if feature.coded:
                 parts[feature.name] = feature.cells.take(codes[j])
             else:
-                parts[feature.name] = self._numbers(X[:, j], feature, codes.get(j))
+                rounded = feature.kind == "whole" if whole is None else feature.name in whole
+                values = _at_atoms(X[:, j], feature, codes.get(j), rounded=rounded)
+                dtype = feature.dtype if whole is None else exact_dtype(feature.dtype, values)
+                parts[feature.name] = numbers(values, dtype, whole=feature.kind == "whole")
         for derived in self.derived:
             j = self.names.index(derived.source)
             none: IntArray = np.zeros(len(X), dtype=np.intp)
@@ -222,15 +234,6 @@ class Encoding:
         """Return the codes of each coded feature, and of the atoms of each number with some."""
         at = {j: j for j, feature in enumerate(self.features) if feature.coded} | self.atom_columns
         return {j: np.rint(X[:, column]).astype(np.intp) for j, column in at.items()}
-
-    @staticmethod
-    def _numbers(column: FloatArray, feature: Feature, codes: IntArray | None) -> Any:
-        whole = feature.kind == "whole"
-        values = np.rint(column) if whole else column.copy()
-        if codes is not None:
-            for code, atom in enumerate(feature.atoms, start=1):
-                values[codes == code] = atom
-        return numbers(values, feature.dtype, whole=whole)
 
     # Files ------------------------------------------------------------------------------------
 
@@ -304,4 +307,15 @@ def _with_dtype(values: Any, like: pd.Series) -> Any:
         known = set(like.cat.categories)
         if all(value in known for value in values.dropna().unique()):
             return values.astype(like.dtype)
+    return values
+
+
+def _at_atoms(
+    column: FloatArray, feature: Feature, codes: IntArray | None, *, rounded: bool
+) -> FloatArray:
+    """Return the numbers of a feature, the value of the atom where one stands at an atom."""
+    values = np.rint(column) if rounded else column.copy()
+    if codes is not None:
+        for code, atom in enumerate(feature.atoms, start=1):
+            values[codes == code] = atom
     return values

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from daace._typing import FloatArray, IntArray
+from daace._typing import BoolArray, FloatArray, IntArray
 from daace._wording import quote
 from daace.data.dtypes import plain_level
 from daace.data.kinds import Feature
@@ -37,12 +37,12 @@ def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
         if code is None:
             code = feature.pool_code
         if code is None:
-            raise _unknown_level(value, _row(places == place), feature)
+            raise _unknown_level(value, _place(places == place, feature), feature)
         table[place] = code
     gaps = places < 0
     if gaps.any():
         if feature.gap_code is None:
-            raise _no_gap(_row(gaps), feature)
+            raise _no_gap(gaps, feature)
         table[-1] = feature.gap_code
     return table[places]
 
@@ -64,17 +64,14 @@ def read_values(column: pd.Series, feature: Feature) -> FloatArray:
     elif pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        several = len(column) > 1
-        values = np.array(
-            [_number(cell, i if several else None, feature) for i, cell in enumerate(column)]
-        )
+        values = _numbers(column, feature)
     gaps = np.isnan(values)
     if gaps.any() and feature.gap_code is None:
-        raise _no_gap(_row(gaps), feature)
+        raise _no_gap(gaps, feature)
     huge = np.abs(values) > LARGEST
     if huge.any():
         raise InvalidInput(
-            argument=_place(_row(huge), feature),
+            argument=_place(huge, feature),
             expected=f"be finite, below {LARGEST:g} in size",
             got=f"{values[huge][0]:g}",
         )
@@ -82,7 +79,7 @@ def read_values(column: pd.Series, feature: Feature) -> FloatArray:
         broken = ~gaps & (values != np.rint(values))
         if broken.any():
             raise InvalidInput(
-                argument=_place(_row(broken), feature),
+                argument=_place(broken, feature),
                 expected="be a whole number, as in every row of the table",
                 got=f"{values[broken][0]:.15g}",
                 remedy="round it",
@@ -108,32 +105,42 @@ def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
     return places, [plain_level(value) for value in values]
 
 
-def _number(cell: Any, row: int | None, feature: Feature) -> float:
+def _numbers(column: pd.Series, feature: Feature) -> FloatArray:
+    """Return the cells of a column of text or mixed types as numbers, NaN for gaps."""
+    values = np.empty(len(column))
+    for row, cell in enumerate(column):
+        value = _number(cell)
+        if value is None:
+            raise InvalidInput(
+                argument=_place(np.arange(len(column)) == row, feature),
+                expected="be a number",
+                got=f"'{str(cell)[:40]}'",
+            )
+        values[row] = value
+    return values
+
+
+def _number(cell: Any) -> float | None:
+    """Return the number of a cell, NaN for a gap, None if it is neither."""
     if isinstance(cell, numbers.Real | np.bool_):
         return float(cell)
     if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return np.nan
-    if isinstance(cell, str) and not np.isnan(number := parse_number(cell)):
-        return number
-    raise InvalidInput(
-        argument=_place(row, feature), expected="be a number", got=f"'{str(cell)[:40]}'"
-    )
+    number = parse_number(cell) if isinstance(cell, str) else np.nan
+    return None if np.isnan(number) else number
 
 
 def _hashable(value: object) -> bool:
     return isinstance(value, str | bool | int | float)
 
 
-def _row(found: Any) -> int | None:
-    """Return the first row that was found; None where there is but one."""
-    return int(np.flatnonzero(found)[0]) if len(found) > 1 else None
+def _place(found: BoolArray, feature: Feature) -> str:
+    """Return what an error is about: the first cell found, by its row if there are several."""
+    row = f" in row {int(np.argmax(found))}" if len(found) > 1 else ""
+    return f"'{feature.name}'{row}"
 
 
-def _place(row: int | None, feature: Feature) -> str:
-    return f"'{feature.name}'" if row is None else f"'{feature.name}' in row {row}"
-
-
-def _unknown_level(value: object, row: int | None, feature: Feature) -> InvalidInput:
+def _unknown_level(value: object, place: str, feature: Feature) -> InvalidInput:
     known = list(map(str, feature.levels))
     choose = "choose one of them, or fit again on a table with this level"
     in_shell = ""
@@ -141,7 +148,7 @@ def _unknown_level(value: object, row: int | None, feature: Feature) -> InvalidI
         in_shell = f"{choose}, or with --kind '{feature.name}=whole'"
         choose += f", or with kinds={{'{feature.name}': 'whole'}}"
     return InvalidInput(
-        argument=_place(row, feature),
+        argument=place,
         expected=f"be a level that the table had: {quote(known, limit=12)}",
         got=f"'{str(value)[:40]}'",
         remedy=choose,
@@ -149,9 +156,9 @@ def _unknown_level(value: object, row: int | None, feature: Feature) -> InvalidI
     )
 
 
-def _no_gap(row: int | None, feature: Feature) -> InvalidInput:
+def _no_gap(gaps: BoolArray, feature: Feature) -> InvalidInput:
     return InvalidInput(
-        argument=_place(row, feature),
+        argument=_place(gaps, feature),
         expected="not be missing: no row of the table had a gap there",
         remedy="fill it in, or fit again on a table with gaps",
     )

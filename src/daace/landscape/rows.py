@@ -102,22 +102,15 @@ def frame_of_codes(
 ) -> pd.DataFrame:
     """Return rows of numbers and codes as a frame in the user's columns and dtypes.
 
-    A column of whole numbers in which one is not whole is float64: nothing is rounded.
+    Nothing is rounded: a column of whole numbers in which one is not whole is float64, and so is
+    one of float32.
 
     Args:
         rows: in user units, shape `(rows, encoding.width)`.
         encoding: what the columns are.
         like: rows with the user's own values for levels that are pooled.
     """
-    frame = encoding.decode(rows, like=like)
-    for j in encoding.number_columns:
-        feature, values = encoding.features[j], rows[:, j]
-        if feature.kind == "whole" and (values != np.rint(values)).any():
-            exact = values.copy()
-            if feature.gap_code is not None:
-                exact[rows[:, encoding.atom_columns[j]] == feature.gap_code] = np.nan
-            frame[feature.name] = exact
-    return frame
+    return encoding.decode(rows, like=like, whole=())
 
 
 @lru_cache(maxsize=8)

@@ -154,7 +154,11 @@ class Settings:
     @cached_property
     def classifier_posterior(self) -> ClassifierPosterior | None:
         """The classifier as the rules let it see rows; None if there is none."""
-        return None if self.judges is None else self.judges.seeing(self.rules.integer)
+        if self.judges is None:
+            return None
+        natural = self.density.encoding_.features if self.rules.natural else ()
+        whole = [feature.name for feature in natural if feature.kind == "whole"]
+        return self.judges.seeing({*self.rules.integer, *whole})
 
     @property
     def decides(self) -> str:

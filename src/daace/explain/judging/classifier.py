@@ -106,6 +106,7 @@ class ClassifierPosterior:
         self._place = match_columns(self._names, density.features_ if shown is None else shown)
         self._moving = np.ones(encoding.width)
         self._moving[list(encoding.code_sizes)] = 0.0  # codes have no slopes
+        self._rounded = frozenset(whole)
         self._whole = np.flatnonzero([name in whole for name in density.features_])
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._like: pd.DataFrame | None = None
@@ -256,8 +257,9 @@ class ClassifierPosterior:
     def _table(self, rows: FloatArray) -> pd.DataFrame | FloatArray:
         """Return rows in user units as the classifier takes them."""
         if self._coded:
-            frame = self._density.encoding_.decode(rows, like=self._like)
-            names = [*self._density.features_, *(d.name for d in self._density.encoding_.derived)]
+            encoding = self._density.encoding_
+            frame = encoding.decode(rows, like=self._like, whole=self._rounded)
+            names = [*self._density.features_, *(d.name for d in encoding.derived)]
             return frame[[names[j] for j in self._place]].set_axis(list(self._names), axis=1)
         values = rows[:, self._place]
         if self._plain:
