@@ -12,7 +12,9 @@ from daace.landscape.rules.reading import options
 RENAMED = {
     "constraints": "Rules",
     "frame": "The table",
+    "kinds": "'--kind'",
     "n_jobs": "'--jobs'",
+    "order": "'--order'",
     "target": "'--to'",
     "The class": "'--to'",
 }
