@@ -33,7 +33,7 @@ scan = explainer.tradeoff(wine, target="class_1", penalties=(0, 1, 5))
 print(scan.to_frame().round(2))
 scan.plot().savefig("tradeoff.png", dpi=150)
 
-# Is the way longer for some? And all rows of a file, however large.
+# Is the path longer for some groups? And all rows of a file, however large.
 rows = held_out.to_frame()
 groups = np.where(rows["alcohol"] > 13, "strong", "light")
 print(explainer.audit(rows, by=groups, target="class_1").to_frame().round(2))

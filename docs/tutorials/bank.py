@@ -64,7 +64,7 @@ own = {
     "late_payments": "Some payments were late.",
     "savings": "There are no savings with us.",
 }
-e = next(answer for answer in many if answer.status == "found")
+e = many[1]
 print(careful.reasons(e.path.iloc[0], target="granted", most=3, sentences=own))
 print()
 print("\n".join(e.steps()))

@@ -5,7 +5,7 @@
 # benign or malignant: how would this malignant tumour have to differ to be classified as benign?
 # And what does the model know about single patients?
 #
-# This is no advice on treatment: nobody can change a measurement. Here a path explains what the
+# This is not advice on treatment: nobody can change a measurement. Here a path explains what the
 # model looks at.
 
 # %%

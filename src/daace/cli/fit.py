@@ -34,7 +34,7 @@ MODEL = Path("model.daace")
 ENDED = {
     "epochs": "all that were asked for",
     "early": "then the held-out rows were described no better",
-    "time": "then the time was over",
+    "time": "then the time limit was reached",
     "interrupted": "then it was interrupted",
     "overflow": "then it overflowed",
 }
@@ -163,7 +163,7 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
     try:
         density.fit(table, progress=True, checkpoint=checkpoint)
     except KeyboardInterrupt:
-        note("Interrupted before the first epoch was over: nothing was written.")
+        note("Interrupted before the end of the first epoch: nothing was written.")
         raise typer.Exit(130) from None
     history = density.history_
     validated = history["validation_loss"].notna().any()

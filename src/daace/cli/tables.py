@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,22 +33,23 @@ class Columns:
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=KIND",
-            help="What a column is, if not what its values suggest: number, whole, ordered or "
-            "category; repeatable.",
+            metavar="COLUMN=KIND",
+            help="What a column is where its values suggest something else: number, whole, "
+            "ordered or category, such as income=number; repeatable.",
         ),
     ] = None
     order: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=LEVELS",
-            help="Levels from low to high, such as size=small,medium,large; repeatable.",
+            metavar="COLUMN=LEVEL,...",
+            help="Levels of a column from low to high, such as size=small,medium,large; "
+            "repeatable.",
         ),
     ] = None
 
 
 def read_table(data: Path, columns: Columns) -> Table:
-    """Read a table to learn from, and say which columns are not features.
+    """Read a table to learn from, and say which columns are no features.
 
     Args:
         data: CSV, TSV or parquet.
@@ -78,51 +78,43 @@ def read_table(data: Path, columns: Columns) -> Table:
             f"'{data}' must have a name for every column. {quote(nameless)} has none and may hold "
             f'row numbers: pass --drop "{nameless[0]}", or save the table without its index.'
         )
-    order = _by_column("--order", columns.order, frame)
     table = Table.from_frame(
         frame,
         target=target,
         name=data.stem,
         keep=columns.keep or (),
-        kinds=_by_column("--kind", columns.kind, frame),
-        order={name: _levels(text, frame[name]) for name, text in order.items()},
+        kinds=_pairs("--kind", columns.kind, like="income=number"),
+        order=_orders(columns.order, frame),
     )
     if set(table.left_out) & set(likely_ids(frame)):
         note("To model what looks like an id, pass --keep NAME.")
     return table
 
 
-def _by_column(option: str, given: Sequence[str] | None, frame: pd.DataFrame) -> dict[str, str]:
-    """Return what follows the name of each column in values such as size=small,large."""
-    values: dict[str, str] = {}
+def _pairs(option: str, given: Sequence[str] | None, *, like: str) -> dict[str, str]:
+    """Return what was given for each column."""
+    found = {}
     for text in given or ():
-        names = [str(name) for name in frame.columns if text.startswith(f"{name}=")]
-        if not names:
-            raise InvalidInput(
-                argument=option,
-                expected=f"begin with a column and '=': {quote(frame.columns)}",
-                got=f"'{text}'",
-            )
-        name = max(names, key=len)
-        values[name] = text.removeprefix(f"{name}=")
-    return values
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise InvalidInput(argument=option, expected=f"be like {like}", got=f"'{text}'")
+        found[name] = value
+    return found
 
 
-def _levels(text: str, column: pd.Series) -> list[Any]:
-    """Return levels that are separated by commas, as numbers if the column has numbers."""
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+def _orders(given: Sequence[str] | None, frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """Return the levels of columns, as numbers where a column holds numbers."""
+    from pandas.api.types import is_numeric_dtype
 
-    from daace.data.numbers import NUMBER
+    from daace.data.numbers import parse_number
 
-    levels = [level.strip() for level in next(csv.reader([text]), [])]
-    if not is_numeric_dtype(column) or is_bool_dtype(column):
-        return levels
-    if not all(NUMBER.fullmatch(level) for level in levels):
-        raise InvalidInput(
-            argument="--order", expected=f"list numbers for '{column.name}'", got=f"'{text}'"
-        )
-    numbers = [float(level) for level in levels]
-    return [int(number) if number.is_integer() else number for number in numbers]
+    found: dict[str, list[Any]] = {}
+    for name, text in _pairs("--order", given, like="size=small,large").items():
+        levels: list[Any] = [level.strip() for level in text.split(",")]
+        if name in frame.columns and is_numeric_dtype(frame.dtypes[name]):
+            levels = [parse_number(level) for level in levels]
+        found[name] = levels
+    return found
 
 
 def read_known(data: Path, target: str, density: ConditionalDensity) -> Table:

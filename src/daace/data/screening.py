@@ -163,7 +163,7 @@ def _check_text(name: str, series: pd.Series, *, category: bool) -> None:
             f"convert them, for example with {convert}, or pass kinds={{'{name}': 'category'}} if "
             "they are names"
         ),
-        in_shell=f"{PLAIN_NUMBERS}, or pass --kind '{name}=category' if they are names",
+        in_shell=f"{PLAIN_NUMBERS}, or pass '--kind {name}=category' if they are names",
     )
 
 

@@ -33,13 +33,12 @@ class ConditionalDensity(ABC):
        and returns standardised rows and class indices. It ends with `self._describe_draws()` and
        returns self. With the decorator `all_or_nothing` a `fit` that fails changes nothing.
     2. Write `log_joint_and_pullback` and `sample`. Everything else (probabilities, gradients,
-       planning, plots) follows from them.
+       planning, plots) follows from them. With `held_out`, too, `daace.fit` checks each fit.
     3. For model files, set `kind` and write `to_arrays` and `from_arrays`. A density that consists
        of training rows sets `holds_rows = True`; any other one sets `fewest_rows = FEWEST_ROWS`,
        the rows that `_learn_names` requires of every class.
     4. Check it with `daace.testing.check_density(density)`, and add it to `density/registry.py` to
        make it known to `daace.fit`, to the command line and to model files.
-    5. If you write `held_out`, too, `daace.fit` checks it on rows that it has not seen.
 
     Attributes:
         kind: name of the density in `daace.fit`, on the command line and in model files.

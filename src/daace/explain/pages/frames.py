@@ -41,7 +41,8 @@ def render_frame(title: str, frame: pd.DataFrame, *, said: Sequence[str] = ()) -
     sentences = [*said, *([f"And {rest:,} more rows."] if rest > 0 else [])]
     below = "".join(f'<p class="note">{escape(sentence)}</p>' for sentence in sentences)
     return (
-        f'<style>{STYLE}</style><div class="daace"><table><caption>{escape(title)}</caption>'
+        f'<style>{STYLE}</style><div class="daace"><table class="dataframe">'
+        f"<caption>{escape(title)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{below}</div>"
     )
 

@@ -212,7 +212,7 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
             argument=str(name),
             expected=f"have the class column of the model, '{density.target_}'",
             got="a frame without it",
-            remedy="if it is called otherwise, pass daace.Table.from_frame(frame, target=...)",
+            remedy="if it has another name, pass daace.Table.from_frame(frame, target=...)",
         )
     missing = [feature for feature in density.features_ if feature not in frame.columns]
     if missing:

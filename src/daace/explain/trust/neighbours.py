@@ -15,8 +15,6 @@ from daace.explain.trust.check import as_frame
 def nearest_rows(e: Answer, rows: object) -> pd.DataFrame:
     """Return how far each waypoint is from the closest of some rows.
 
-    Numbers are compared that are known along the whole path, with the rows that have all of them.
-
     Args:
         e: an explanation.
         rows: training rows, as a `Table` or a frame in user units.
@@ -39,9 +37,6 @@ def nearest_rows(e: Answer, rows: object) -> pd.DataFrame:
             "'rows' must be a daace.Table or a frame with every feature.", argument="rows"
         )
     known = frame.set_axis([str(name) for name in frame.columns], axis=1)[names]
-    if e.density is not None:
-        features = {feature.name: feature for feature in e.density.encoding_.features}
-        known = known.dropna(subset=[n for n in names if features[n].gap_code is not None])
     data = numeric_matrix(known, what="'rows'") / e.sd[numbers]
     if len(data) < 2:
         raise InvalidInput(argument="rows", expected="be at least two", got=str(len(data)))
