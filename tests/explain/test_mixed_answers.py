@@ -130,6 +130,19 @@ def test_other_ways_to_look_at_it(
         assert switched.plot(kind) is not None
 
 
+def test_nearest_rows_have_levels_and_gaps(explainer, switched: Explanation, loans: Table) -> None:
+    near = switched.nearest_rows(loans)
+    start = loans.to_frame().iloc[near["row"].iloc[0]]
+    assert near["distance"].iloc[0] == 0
+    assert start["housing"] == switched.path["housing"].iloc[0]
+    other = loans.to_frame().assign(housing="nowhere")
+    switch = 1 / switched.sd[switched.states.columns.get_loc("housing")]
+    assert switched.nearest_rows(other)["distance"].iloc[0] == pytest.approx(switch)
+    assert near["percentile"].between(0, 100).all()
+    unknown = explainer.explain(loans.to_frame().query("credit_score.isna()").iloc[[0]])
+    assert unknown.nearest_rows(loans)["distance"].iloc[0] == 0
+
+
 def test_a_model_file_keeps_derived_columns_and_counts_beside_an_atom(tmp_path) -> None:
     rng = np.random.default_rng(0)
     n = 600
