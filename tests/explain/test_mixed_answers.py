@@ -189,6 +189,20 @@ def test_a_missing_number_may_be_in_the_way(explainer: Explainer, refused: pd.Da
     assert "become known" not in str(e)
 
 
+def test_whole_numbers_on_two_edges_of_the_goal(loans: Table) -> None:
+    """Dollars are too fine to matter, but on both edges nothing could make up for rounding them."""
+    some = loans.take(np.arange(700))
+    density = LinearGaussianNetwork(profiles=2).fit(some)
+    explainer = Explainer(density, changes="all", round=False)
+    frame = some.to_frame()
+    row = frame[frame[some.target] == "refused"].iloc[[2]].drop(columns=some.target)
+    whole = explainer.explain(row, target="granted")
+    free = explainer.explain(row, target="granted", constraints=Constraints(natural=False))
+    assert whole.found
+    assert whole.cost <= 1.02 * free.cost
+    assert (whole.path["amount"] % 1 == 0).all()
+
+
 def test_levels_that_the_model_does_not_name_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=80)
