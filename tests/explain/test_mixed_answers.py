@@ -130,6 +130,19 @@ def test_other_ways_to_look_at_it(
         assert switched.plot(kind) is not None
 
 
+def test_nearest_rows_have_levels_and_gaps(explainer, switched: Explanation, loans: Table) -> None:
+    near = switched.nearest_rows(loans)
+    start = loans.to_frame().iloc[near["row"].iloc[0]]
+    assert near["distance"].iloc[0] == 0
+    assert start["housing"] == switched.path["housing"].iloc[0]
+    other = loans.to_frame().assign(housing="nowhere")
+    switch = 1 / switched.sd[switched.states.columns.get_loc("housing")]
+    assert switched.nearest_rows(other)["distance"].iloc[0] == pytest.approx(switch)
+    assert near["percentile"].between(0, 100).all()
+    unknown = explainer.explain(loans.to_frame().query("credit_score.isna()").iloc[[0]])
+    assert unknown.nearest_rows(loans)["distance"].iloc[0] == 0
+
+
 def test_a_model_file_keeps_derived_columns_and_counts_beside_an_atom(tmp_path) -> None:
     rng = np.random.default_rng(0)
     n = 600
@@ -174,6 +187,20 @@ def test_a_missing_number_may_be_in_the_way(explainer: Explainer, refused: pd.Da
     e = explainer.explain(row, target="granted", min_posterior=1 - 1e-9, constraints=known)
     assert not e.found
     assert "become known" not in str(e)
+
+
+def test_whole_numbers_on_two_edges_of_the_goal(loans: Table) -> None:
+    """Dollars are too fine to matter, but on both edges nothing could make up for rounding them."""
+    some = loans.take(np.arange(700))
+    density = LinearGaussianNetwork(profiles=2).fit(some)
+    explainer = Explainer(density, changes="all", round=False)
+    frame = some.to_frame()
+    row = frame[frame[some.target] == "refused"].iloc[[2]].drop(columns=some.target)
+    whole = explainer.explain(row, target="granted")
+    free = explainer.explain(row, target="granted", constraints=Constraints(natural=False))
+    assert whole.found
+    assert whole.cost <= 1.02 * free.cost
+    assert (whole.path["amount"] % 1 == 0).all()
 
 
 def test_levels_that_the_model_does_not_name_stay_as_they_are() -> None:

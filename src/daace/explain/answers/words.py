@@ -167,7 +167,9 @@ def _missing_numbers(e: Answer) -> list[str]:
     return [
         str(name)
         for name, cells in start.items()
-        if cells.isna().any() and pd.api.types.is_numeric_dtype(cells.dtype)
+        if cells.isna().any()
+        and pd.api.types.is_numeric_dtype(cells.dtype)
+        and not pd.api.types.is_bool_dtype(cells.dtype)
     ]
 
 

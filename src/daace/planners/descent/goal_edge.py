@@ -29,6 +29,7 @@ def restore_end(
     metric: Metric,
     *,
     bounds: tuple[FloatArray, FloatArray] | None = None,
+    unsure: FloatArray | None = None,
 ) -> FloatArray:
     """Return the path with an end that misses the goal by little moved onto its edge.
 
@@ -40,18 +41,23 @@ def restore_end(
         path: shape `(waypoints, n)`.
         metric: shape of the terrain.
         bounds: lower and upper bounds of the end; those of the problem if None.
+        unsure: by how much each feature of the end may still be moved; the end is then so far
+            inside that it stays in the goal.
     """
     region, feasible = problem.region, problem.feasible
-    if not region.differentiable or problem.met_by(path[-1]):
+    if not region.differentiable or (unsure is None and problem.met_by(path[-1])):
         return path
     lower, upper = bounds if bounds is not None else (feasible.lower, feasible.upper)
     if feasible.codes is not None:
         lower, upper = feasible.codes.hold(path[-1], lower, upper)
     path = path.copy()
     edges: BoolArray | None = None
-    for _ in range(NEWTON_STEPS):
+    depth: FloatArray | float = 0.0
+    for step in range(NEWTON_STEPS):
         slack, gradients = _slack_and_gradients(region, path[-1:])
-        short = 2 * MARGIN - slack
+        if step == 0 and unsure is not None:
+            depth = np.abs(gradients(np.ones(len(slack), dtype=bool))) @ unsure
+        short = 2 * MARGIN + depth - slack
         if not (short > MARGIN).any():
             break
         # An edge stays active once missed: they can be close.

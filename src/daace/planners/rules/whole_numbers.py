@@ -48,6 +48,7 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
         followed = _move_others(relaxed, tried, descent, grid.features[coarse])
         path = path if followed is None else followed
     tried = _round_path(problem, path, np.ones(len(grid), dtype=bool))
+    inside = _round_inside(problem, path, descent, coarse)
     draws = find_goal_points(problem).inside[:DRAWS]
     draws = draws[problem.feasible.allows(draws)]
     lines = straight_paths(problem.x, draws, len(plan.waypoints) - 2, problem.feasible.codes)
@@ -55,7 +56,7 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
     if problem.feasible.codes is not None:  # rounding may have moved numbers to an atom
         lines[:, 1:-1] = problem.feasible.codes.place(lines[:, 1:-1])
     best: FloatArray | None = None
-    candidates = np.concatenate([tried, lines])
+    candidates = np.concatenate([tried, inside[None], lines])
     for _ in range(ROUNDS):
         cheapest = _move_others(problem, candidates, descent, grid.features)
         if cheapest is None or (
@@ -67,6 +68,31 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
         if clock.expired or len(candidates) == 0:
             break
     return best
+
+
+def _round_inside(
+    problem: Problem, path: FloatArray, descent: PathDescent, coarse: BoolArray
+) -> FloatArray:
+    """Return the rounding of a path whose end goes inside the goal first.
+
+    On two edges of the goal at once, the other features cannot make up for rounding.
+
+    Args:
+        problem: with the rule on integers.
+        path: that meets the goal.
+        descent: knows the metric of the terrain.
+        coarse: which integers are rounded already.
+    """
+    grid, feasible = problem.feasible.grid, problem.feasible
+    unsure = np.zeros(len(problem.x))
+    unsure[grid.features[~coarse]] = grid.unit[~coarse]
+    lower, upper = feasible.lower.copy(), feasible.upper.copy()
+    held = grid.features[coarse]
+    lower[held] = upper[held] = path[-1, held]
+    rounded = restore_end(problem, path, descent.metric, bounds=(lower, upper), unsure=unsure)
+    rounded = np.concatenate([path[:1], grid.round(rounded[1:])])
+    rounded[1:] = np.clip(rounded[1:], feasible.lower, feasible.upper)
+    return keep_directions(rounded, feasible.direction)
 
 
 def _round_path(problem: Problem, path: FloatArray, chosen: BoolArray) -> FloatArray:
