@@ -144,11 +144,7 @@ def row_schema(facts: Mapping[str, Any]) -> dict[str, Any]:
         facts: of the model.
     """
     properties = {feature["name"]: _cell_schema(feature) for feature in facts["features"]}
-    return {
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"properties": properties, "required": list(properties)}
 
 
 def _cell_schema(feature: Mapping[str, Any]) -> dict[str, Any]:
