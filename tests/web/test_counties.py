@@ -63,6 +63,8 @@ def test_a_plan_is_the_advisors(api, county_service, consistent):
     names = [domain["domain"] for domain in plan["domains"]]
     assert names == ["Air", "Sociodemographic", "Built", "Land", "Water"]
     assert len(plan["steps"]) == len(advised.waypoints) - 1
+    assert plan["verdict"].startswith("By EPA's own formulas")
+    assert "--" not in plan["verdict"]  # an option of the command line
 
 
 def test_a_goal_out_of_reach_comes_with_remedies(county_service, serve):

@@ -57,10 +57,14 @@ def _describe_rows(app: FastAPI, service: Service) -> None:
 
     def with_features() -> dict[str, Any]:
         schema: dict[str, Any] = plain()
-        for name in ("AskRow", "AskMore"):
+        row, target = row_schema(service.facts), [*service.facts["classes"], None]
+        for name in ("AskRow", "AskMore", "Answered", "Axes", "Upload"):
             body = schema["components"]["schemas"][name]["properties"]
-            body["row"].update(row_schema(service.facts))
-            body["target"].update(enum=[*service.facts["classes"], None])
+            body["target"].update(enum=target)
+            if name in ("AskRow", "AskMore"):
+                body["row"].update(row)
+            elif "row" in body:
+                body["row"]["anyOf"][0].update(row)
         return schema
 
     app.openapi = with_features

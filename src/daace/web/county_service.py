@@ -164,7 +164,7 @@ class CountyService:
             "smaller": max(0, len(large) - NAMED),
             "domains": domains,
             "reached": category_of(counties, path.recomputed.iloc[-1:])[0],
-            "verdict": verdict(counties, path, recourse.target),
+            "verdict": verdict(counties, path, recourse.target, remedy=""),
             "cost": recourse.cost,
         }
 

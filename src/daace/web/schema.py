@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from daace.landscape.constraints import Constraints
 from daace.landscape.rules.reading import options
 from daace.web.questions import known_settings
 
@@ -26,13 +28,17 @@ Target: TypeAlias = Annotated[
 Settings: TypeAlias = Annotated[
     dict[str, Any],
     Field(
+        json_schema_extra={"propertyNames": {"enum": list(known_settings())}},
         description="Settings by name, as of `Explainer.explain` and the command line: "
-        f"{', '.join(known_settings())}."
+        f"{', '.join(known_settings())}.",
     ),
 ]
 Rules: TypeAlias = Annotated[
     dict[str, Any],
-    Field(description=f"Rules by name, as of `daace.Constraints`. {RULES}."),
+    Field(
+        json_schema_extra={"propertyNames": {"enum": [rule.name for rule in fields(Constraints)]}},
+        description=f"Rules by name, as of `daace.Constraints`. {RULES}.",
+    ),
 ]
 Name: TypeAlias = Annotated[
     str | None,
@@ -43,7 +49,9 @@ Name: TypeAlias = Annotated[
 ]
 Known: TypeAlias = Annotated[
     str | None,
-    Field(max_length=80, description="`answer` of a response: the answer that is meant."),
+    Field(
+        min_length=1, max_length=80, description="`answer` of a response: the answer that is meant."
+    ),
 ]
 
 
@@ -105,7 +113,7 @@ class Seen(Body):
 class Upload(Body):
     """A table whose rows are all asked about."""
 
-    text: str = Field(description="The table as CSV or TSV, with a header.")
+    text: str = Field(min_length=1, description="The table as CSV or TSV, with a header.")
     format: Annotated[str, Field(pattern="^(csv|tsv)$")] = "csv"
     target: Target = None
     settings: Settings = {}

@@ -175,12 +175,25 @@ def _indices(counties: Counties, path: CountyPath, target: int) -> list[str]:
     return [*lines, verdict(counties, path, target)]
 
 
-def verdict(counties: Counties, path: CountyPath, target: int) -> str:
-    """Return in which category the end is by EPA's own formulas, whatever the model says."""
+def verdict(
+    counties: Counties,
+    path: CountyPath,
+    target: int,
+    *,
+    remedy: str = ", and a higher --min-posterior leaves more margin",
+) -> str:
+    """Return in which category the end is by EPA's own formulas, whatever the model says.
+
+    Args:
+        counties: with EPA's formulas.
+        path: of the county.
+        target: category to reach.
+        remedy: what to do about a model that errs.
+    """
     category = category_of(counties, path.recomputed.iloc[-1:])[0]
     reached = "which is the target" if category == target else (
         "better than the target" if category < target
-        else "short of the target: the model errs, and a higher --min-posterior leaves more margin"
+        else f"short of the target: the model errs{remedy}"
     )  # fmt: skip
     return f"By EPA's own formulas the end is in category {category_name(category)}, {reached}."
 

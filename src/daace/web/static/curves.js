@@ -23,17 +23,19 @@ export function featureCurves(get) {
       const low = Math.min(0, ...chosen.flatMap((f) => f.moves));
       const high = Math.max(0, ...chosen.flatMap((f) => f.moves));
       const count = chosen[0].moves.length;
-      const x = scale(0, count - 1, 34, width - labels - 10);
+      const marks = ticks(low, high, 4);
+      const left = 14 + 7 * Math.max(3, ...marks.map((t) => tick(t).length));
+      const x = scale(0, count - 1, left, width - labels - 10);
       const y = scale(low, high, HEIGHT - 28, 14);
       const names = answer.waypoints.map((w) => w.name);
-      const room = (width - labels - 44) / Math.max(1, count - 1);
+      const room = (width - labels - 10 - left) / Math.max(1, count - 1);
       const ends = spread(chosen.map((f) => y(f.moves.at(-1))), 15, 14, HEIGHT - 28);
       return s(
         "svg",
         { width, height: HEIGHT },
-        ticks(low, high, 4).map((t) => [
-          s("line", { x1: 34, x2: width - labels - 10, y1: y(t), y2: y(t), class: t ? "grid" : "zero" }),
-          text(28, y(t) + 4, tick(t), { class: "tick", "text-anchor": "end" }),
+        marks.map((t) => [
+          s("line", { x1: left, x2: width - labels - 10, y1: y(t), y2: y(t), class: t ? "grid" : "zero" }),
+          text(left - 6, y(t) + 4, tick(t), { class: "tick", "text-anchor": "end" }),
         ]),
         names.map((name, k) =>
           text(x(k), HEIGHT - 8, short(name, room), {
