@@ -256,7 +256,7 @@ def child_seconds(command: list[str], env: dict[str, str]) -> float:
 
 
 def rows(
-    old: Path, old_mixed: Path, *, count: int = 24, only: str = "", note: Callable[[Case], None]
+    old: Path, old_mixed: Path, *, count: int = 16, only: str = "", note: Callable[[Case], None]
 ) -> pd.DataFrame:
     """Return the table.
 
@@ -293,12 +293,13 @@ def main() -> None:
     parser.add_argument("--old", type=Path, required=True)
     parser.add_argument("--old-mixed", type=Path, required=True)
     parser.add_argument("--only", default="", help="a part of the names of the cases to measure")
-    parser.add_argument("--full", action="store_true", help="four times as many rows")
+    parser.add_argument("--rows", type=int, default=16, help="rows of most cases")
+    parser.add_argument("--full", action="store_true", help="96 rows")
     arguments = parser.parse_args()
     table = rows(
         arguments.old,
         arguments.old_mixed,
-        count=96 if arguments.full else 24,
+        count=96 if arguments.full else arguments.rows,
         only=arguments.only,
         note=lambda line: print(line, file=sys.stderr, flush=True),
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,3 +135,22 @@ def test_with_links_it_ends_where_slsqp_ends(penalty: float, vertices: int, kind
     linked = {"type": "eq" if kind == "equals" else "ineq", "fun": room}
     assert outcome.violation[0] <= 1e-6
     assert outcome.cost[0] <= slsqp(objective, Z, linked) * (1 + 1e-3)
+
+
+def test_it_gives_up_soon_where_the_goal_is_out_of_reach():
+    """Ends that are held in some features, as whole numbers are, may never reach the goal."""
+    rng = np.random.default_rng(3)
+    density = GaussianMixture(*random_mixture(6, classes=2, components=1, rng=rng))
+    X, _ = density.sample(40, rng=rng, label=density.classes_[0])
+    ends, _ = density.sample(40, rng=rng, label=density.classes_[1])
+    goal = Goal(density.classes_[1], min_posterior=0.999999, plausibility=2.0)
+    problem = Problem(X[0], Landscape(density), goal)
+    objective, Z = batch(problem, ends, 0)
+    lower, upper = (side.copy() for side in (objective.lower, objective.upper))
+    lower[..., :4] = upper[..., :4] = Z[..., :4]
+    objective = replace(objective, lower=lower, upper=upper)
+    metric = Metric.of(density.pool(density.classes_[1]))
+    rounds: list[int] = []
+    result = minimize(objective, Z, metric, tolerance=1e-4, expired=lambda: bool(rounds.append(1)))
+    assert (result.violation > 0.1).mean() > 0.5
+    assert len(rounds) < 70

@@ -32,6 +32,10 @@ HALVINGS = 12
 #: Consecutive steps without a gain after which a path rests.
 PATIENCE = 3
 
+#: Share of the violation that a step must remove to count as a gain. Where the goal is out of
+#: reach, rho grows without end, and smaller gains would continue for long.
+APPROACH = 1e-2
+
 #: Iterations between two updates of the preconditioner.
 REFRESH = 3
 
@@ -226,6 +230,7 @@ def _new_steps(objective: Objective, state: SqpState, metric: Metric, tolerance:
     part.step = step
     part.slope = np.einsum("bmn,bmn->b", values.gradient, step) - part.rho * values.violation
     part.threshold = tolerance * np.abs(values.costs).sum(axis=1)
+    part.threshold += APPROACH * part.rho * values.violation
     part.resting = (-part.slope <= part.threshold) & (values.violation <= 1e-7)
     part.length = np.ones(len(Z))
     part.taken = part.taken + 1
