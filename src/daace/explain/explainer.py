@@ -133,9 +133,9 @@ class Explainer(ManyRows, ModelReview):
             constraints: what may change.
             planner: how to look for a path.
             time_limit: seconds for the search; for each of them, when there are alternatives.
-            alternatives: how many other answers to look for, as `e.alternatives`: their ends
-                differ from the best one's, and from each other's, by 0.5 standard deviations or
-                more in some feature, and none costs more than 1.5 times the best. There are
+            alternatives: how many other answers to look for, as `e.alternatives`: any two, the best
+                one included, change other features (a third of them or more) or end 0.5 standard
+                deviations apart or more, and none costs more than 1.5 times the best. There are
                 fewer where fewer were found.
             seed: of the random generator.
 

@@ -9,7 +9,7 @@ from daace import Constraints, Explanation
 from daace.exceptions import InvalidInput
 from daace.explain.explainer import Explainer
 from daace.explain.fitting import fit
-from daace.explain.several.alternatives import APART, COSTLIER
+from daace.explain.several.alternatives import APART, COSTLIER, OTHER_FEATURES
 
 
 def check(e: Explanation, explainer: Explainer) -> None:
@@ -23,8 +23,11 @@ def check(e: Explanation, explainer: Explainer) -> None:
         assert a.cost <= COSTLIER * e.cost
         assert a.path.iloc[0].equals(e.path.iloc[0])
         assert a.alternatives == ()
-    for one, other in itertools.combinations(ends, 2):
-        assert np.abs(one - other).max() >= APART - 1e-9
+    changed = [set(a.changes()["feature"]) for a in answers]
+    pairs = itertools.combinations(zip(ends, changed, strict=True), 2)
+    for (one, mine), (other, theirs) in pairs:
+        share = len(mine ^ theirs) / max(len(mine | theirs), 1)
+        assert np.abs(one - other).max() >= APART - 1e-9 or share >= OTHER_FEATURES - 1e-9
     assert [a.cost for a in e.alternatives] == sorted(a.cost for a in e.alternatives)
 
 

@@ -61,8 +61,8 @@ class Answer(ABC):
         sd: standard deviation of each feature, in user units.
         units: unit by feature name, where known.
         provenance: settings, seed, version.
-        alternatives: other answers to the same question, cheapest first, with ends far from this
-            one's and from each other; none unless `explain` was asked for them.
+        alternatives: other answers to the same question, cheapest first, which change other
+            features or end elsewhere; none unless `explain` was asked for them.
         notes: remarks on the answer, each a sentence with a code.
         certainty: what the judge says close to the end, and which changes it does not need.
         profiles: what sets apart each profile of `along`, by its name.

@@ -16,16 +16,24 @@ from daace.landscape.problem import Problem
 from daace.notes import Note
 from daace.planners.base import Plan, Planner, Status
 from daace.planners.optimizer import PathOptimizer
+from daace.planners.rules.held_paths import changed_features
 
-#: Two ends are different answers if some feature differs by this many standard deviations; the
-#: first look is for ends twice as far apart.
-APART, WELL_APART = 0.5, 1.0
+#: Two answers are different if some feature of their ends differs by this many standard deviations,
+#: or if this share of the features that either changes is changed by one of them only. The first
+#: look is for answers twice as different.
+APART, OTHER_FEATURES = 0.5, 1 / 3
 
 #: An alternative costs at most this many times the best answer.
 COSTLIER = 1.5
 
 #: A straight line costs a little more than the path it becomes.
 SCOUT_SLACK = 1.1
+
+#: Straight lines that become paths in one round, the cheapest first.
+PLANNED = 10
+
+#: Shares of a planner's sparsity: what fewer changes may cost, as far as the limit allows.
+SPARSER = (1.0, 0.4, 0.0)
 
 #: Changes of an answer to do without, one at a time, the largest first.
 BARRED = 8
@@ -59,7 +67,10 @@ def with_alternatives(query: Query, problem: Any, best: Explanation, count: int)
     )
     if not others and best.step_count:
         return replace(best, notes=(*best.notes, Note.of("no_alternative", factor=COSTLIER)))
-    plans = [report_judgement(query, problem, plan) for plan in others]
+    limit, plans = _limit(best.plan), []
+    for plan in others:
+        told = report_judgement(query, problem, plan)
+        plans.append(plan if told.judged is None and told.cost > limit else told)
     answers = [explain_solved(query, Solved(problem, plan)).with_model(query) for plan in plans]
     return replace(best, alternatives=tuple(answers))
 
@@ -82,52 +93,86 @@ def find_alternatives(
         rng: source of randomness.
 
     Returns:
-        at most `count` plans, cheapest first: some feature differs by 0.5 standard deviations or
-        more between any two ends, the best one included, and none costs more than 1.5 times the
-        best. Fewer where fewer were found.
+        at most `count` plans, cheapest first: any two, the best one included, are different by
+        `APART` or `OTHER_FEATURES`, and none costs more than 1.5 times the best. Fewer where fewer
+        were found.
     """
-    limit = best.cost + (COSTLIER - 1) * abs(best.cost)
+    limit = _limit(best)
     if best.status is not Status.FOUND or _too_near(problem, best):
         return []
-    scout = planner
-    if type(planner) is PathOptimizer:
-        scout = replace(planner, vertices=0, sparsity=0.0)
+    pool: list[tuple[Plan, Problem]] = []
     chosen: list[Plan] = []
     variants = [*bar_changes(problem, best), *ask_for_more(problem)]
     for _ in range(ROUNDS):
-        seen = scout.solve_many(variants, rngs=rng.spawn(len(variants)))
-        pairs = sorted(zip(seen, variants, strict=True), key=lambda pair: pair[0].cost)
-        promising = [
-            (plan, variant)
-            for plan, variant in pairs
-            if plan.found and plan.cost <= best.cost + SCOUT_SLACK * (limit - best.cost)
-        ]
-        kept: dict[int, Plan] = {}
-        accepted: list[tuple[Plan, Problem]] = []
-        for apart in (WELL_APART, APART):
-            for place, (line, variant) in enumerate(promising):
-                if len(chosen) == count:
-                    return _cheapest_first(chosen)
-                if differs(line, [best, *chosen]) < apart:
-                    continue
-                if place not in kept:
-                    again = scout is not planner
-                    kept[place] = planner.solve(variant, rng=rng) if again else line
-                plan = kept[place]
-                good = plan.found and plan.cost <= limit and problem.met_by(plan.waypoints[-1])
-                if good and differs(plan, [best, *chosen]) >= apart:
-                    chosen.append(plan)
-                    accepted.append((plan, variant))
-        variants = [other for plan, variant in accepted for other in bar_changes(variant, plan)]
+        fresh = _plan(variants, planner, limit, rng)
+        pool += [(p, v) for p, v in fresh if p.cost <= limit and problem.met_by(p.waypoints[-1])]
+        chosen = _choose(problem, best, [plan for plan, _ in pool], count)
+        kept = [pair for pair in pool if any(pair[0] is plan for plan in chosen)] or pool
+        variants = [other for plan, variant in kept for other in bar_changes(variant, plan)]
         if not variants or len(chosen) >= count:
             break
-    return _cheapest_first(chosen)
+    return chosen
 
 
-def differs(plan: Plan, others: Sequence[Plan]) -> float:
-    """Return how far an end is from the nearest of others, in the feature that differs most."""
-    end = plan.waypoints[-1]
-    return min(float(np.abs(end - other.waypoints[-1]).max()) for other in others)
+def _plan(
+    variants: Sequence[Problem], planner: Planner, limit: float, rng: np.random.Generator
+) -> list[tuple[Plan, Problem]]:
+    """Return paths for those variants that straight lines say are worth a search.
+
+    Args:
+        variants: problems that bar a change of an answer.
+        planner: plans them; a `PathOptimizer` looks at straight lines first.
+        limit: cost that an alternative may have.
+        rng: source of randomness.
+    """
+    plain = type(planner) is PathOptimizer
+    scout = replace(planner, vertices=0, sparsity=0.0) if plain else planner  # type: ignore[type-var]
+    lines = scout.solve_many(variants, rngs=rng.spawn(len(variants)))
+    pairs = [(line, v) for line, v in zip(lines, variants, strict=True) if line.found]
+    if not plain:
+        return pairs
+    assert isinstance(planner, PathOptimizer)
+    pairs = [pair for pair in pairs if pair[0].cost <= limit + (SCOUT_SLACK - 1) * abs(limit)]
+    groups: dict[float, list[Problem]] = {}
+    for line, variant in sorted(pairs, key=lambda pair: pair[0].cost)[:PLANNED]:
+        room = (limit - line.cost) / max(abs(line.cost), 1e-300)
+        share = next(s for s in SPARSER if s * planner.sparsity <= max(room, 0.0))
+        groups.setdefault(share, []).append(variant)
+    found: list[tuple[Plan, Problem]] = []
+    for share, some in groups.items():
+        sparse = replace(planner, sparsity=share * planner.sparsity)
+        plans = sparse.solve_many(some, rngs=rng.spawn(len(some)))
+        found += [pair for pair in zip(plans, some, strict=True) if pair[0].found]
+    return found
+
+
+def _choose(problem: Problem, best: Plan, pool: Sequence[Plan], count: int) -> list[Plan]:
+    """Return some plans that differ, cheapest first: those that differ much go before others."""
+    chosen: list[Plan] = []
+    ranked = sorted(pool, key=lambda plan: plan.cost)
+    for enough in (2.0, 1.0):
+        for plan in ranked:
+            if len(chosen) < count and differs(problem, plan, [best, *chosen]) >= enough:
+                chosen.append(plan)
+    return sorted(chosen, key=lambda plan: plan.cost)
+
+
+def differs(problem: Problem, plan: Plan, others: Sequence[Plan]) -> float:
+    """Return how different an answer is from the most similar of others: from 1 on it is another.
+
+    Args:
+        problem: that they solve.
+        plan: the answer.
+        others: answers to compare with; at least one.
+    """
+    end, own = plan.waypoints[-1], changed_features(problem, plan.waypoints)
+    found = []
+    for other in others:
+        theirs = changed_features(problem, other.waypoints)
+        apart = float(np.abs(end - other.waypoints[-1]).max()) / APART
+        share = (own ^ theirs).sum() / max((own | theirs).sum(), 1)
+        found.append(max(apart, float(share) / OTHER_FEATURES))
+    return min(found)
 
 
 def bar_changes(problem: Problem, plan: Plan) -> Iterator[Problem]:
@@ -165,5 +210,6 @@ def _too_near(problem: Problem, best: Plan) -> bool:
     return never_cheaper and (1 + COSTLIER) * best.cost < APART * min(1.0, lightest)
 
 
-def _cheapest_first(plans: list[Plan]) -> list[Plan]:
-    return sorted(plans, key=lambda plan: plan.cost)
+def _limit(best: Plan) -> float:
+    """Return the largest cost of an alternative."""
+    return best.cost + (COSTLIER - 1) * abs(best.cost)
