@@ -417,6 +417,15 @@ def test_the_schema_names_the_features(api):
     assert "age" in row["required"]
 
 
+def test_the_schema_names_the_kinds_of_files(api, refused):
+    view = ask(api, "explain", row=refused)
+    route = api.get("/openapi.json").json()["paths"]["/api/export/{kind}"]["post"]
+    told = route["responses"]["200"]["content"]
+    for kind in ("csv", "json", "receipt"):
+        sent = api.post(f"/api/export/{kind}", json={"answer": view["answer"]}).headers
+        assert sent["content-type"].split(";")[0] in told
+
+
 def test_every_method_of_a_path_is_named(api):
     response = api.put("/api/jobs/any")
     assert (response.status_code, response.headers["allow"]) == (405, "DELETE, GET")

@@ -20,6 +20,9 @@ from daace.web.uploads import read_upload
 #: A search for several answers may take this many times as long as for one.
 SEVERAL = 5
 
+#: Media types of the files of a batch.
+WRITTEN = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+
 #: Parts of addresses.
 JobName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Format = Annotated[str, Path(pattern=f"^({'|'.join(FORMATS)})$")]
@@ -159,7 +162,7 @@ def _add_answers(app: FastAPI, service: Service, jobs: Tasks) -> None:
         """Return the landscape under two features, and the path on it."""
         return as_json(await look(request, "terrain", body))
 
-    @app.post("/api/export/{kind}", tags=["answers"])
+    @app.post("/api/export/{kind}", tags=["answers"], responses=_files(*FORMATS.values()))
     async def export(kind: Format, body: Answered, request: Request) -> Response:
         """Return an answer as a file: json, csv (a row per change), html, or a receipt."""
         made = await look(request, "export", body, given={"format": kind})
@@ -201,14 +204,22 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Tasks) -> None:
         job.stop()
         return as_json(job.to_record())
 
-    @app.get("/api/jobs/{name}/{kind}", tags=["batches"])
+    @app.get("/api/jobs/{name}/{kind}", tags=["batches"], responses=_files(*WRITTEN.values()))
     def result(name: JobName, kind: Written) -> Response:
         """Return the answers of a batch, as CSV or JSON lines."""
         job = find(name)
         if job.kind != "batch" or job.state != "done":
             raise HTTPException(404, f"The job is no finished batch: it is '{job.state}'.")
-        media = "text/csv; charset=utf-8" if kind == "csv" else "application/jsonl"
-        return _file(job.future.result()[kind], media, f"answers.{kind}")
+        return _file(job.future.result()[kind], WRITTEN[kind], f"answers.{kind}")
+
+
+def _files(*media: str) -> dict[int | str, dict[str, Any]]:
+    """Describe a response that is a file of one of some media types."""
+    content = {
+        kind: {"schema": {"type": "object" if kind == "application/json" else "string"}}
+        for kind in sorted({kind.split(";")[0] for kind in media})
+    }
+    return {200: {"description": "The file.", "content": content}}
 
 
 def _file(text: str, kind: str, name: str) -> Response:
