@@ -31,7 +31,7 @@ class Forest:
 
     Example:
         >>> from sklearn.tree import DecisionTreeClassifier
-        >>> model = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
+        >>> model = DecisionTreeClassifier(random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
         >>> Forest(model)(np.array([[0.9]])).tolist()
         [[0.0, 1.0]]
     """
