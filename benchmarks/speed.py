@@ -2,7 +2,7 @@
 
     git worktree add /tmp/old e303019         # the code of 0.1
     git worktree add /tmp/old_mixed 5145397   # the first that answers about mixed rows
-    python -m benchmarks.speed --old /tmp/old --old-mixed /tmp/old_mixed [--full] [--only TEXT]
+    python -m benchmarks.speed --old /tmp/old --old-mixed /tmp/old_mixed [--full] [--only TEXT ...]
 
 Two processes, one with each version of the code, are asked alternately about the same rows, with
 the same model file, so that other work on the machine concerns both. Every row is asked twice and
@@ -19,7 +19,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,7 +256,12 @@ def child_seconds(command: list[str], env: dict[str, str]) -> float:
 
 
 def rows(
-    old: Path, old_mixed: Path, *, count: int = 16, only: str = "", note: Callable[[Case], None]
+    old: Path,
+    old_mixed: Path,
+    *,
+    count: int = 16,
+    only: Sequence[str] = ("",),
+    note: Callable[[Case], None],
 ) -> pd.DataFrame:
     """Return the table.
 
@@ -264,11 +269,11 @@ def rows(
         old: working tree of e303019.
         old_mixed: working tree of 5145397, for mixed rows.
         count: rows of most cases.
-        only: a part of the names of the cases to measure.
+        only: parts of the names of the cases to measure.
         note: is given each line as soon as it is known.
     """
     lines: list[Case] = []
-    chosen = [case for case in cases(count) if only in case["name"]]
+    chosen = [case for case in cases(count) if any(part in case["name"] for part in only)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (
@@ -282,8 +287,10 @@ def rows(
                     before, fitter = mixed_then, mixed_then
                 lines.append(measure(case, before, now, fitter, folder))
                 note(lines[-1])
-    if only in "start-up":
-        lines += start_up(old, HERE)
+    if any(part in "start-up" for part in only):
+        for line in start_up(old, HERE):
+            lines.append(line)
+            note(line)
     return pd.DataFrame(lines)
 
 
@@ -292,7 +299,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--old", type=Path, required=True)
     parser.add_argument("--old-mixed", type=Path, required=True)
-    parser.add_argument("--only", default="", help="a part of the names of the cases to measure")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of names of cases")
     parser.add_argument("--rows", type=int, default=16, help="rows of most cases")
     parser.add_argument("--full", action="store_true", help="96 rows")
     arguments = parser.parse_args()
@@ -303,8 +310,7 @@ def main() -> None:
         only=arguments.only,
         note=lambda line: print(line, file=sys.stderr, flush=True),
     )
-    plain = table.map(lambda value: "" if value != value else value)
-    print(plain.to_string(index=False, float_format="%.3g"))
+    print(table.to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep=""))
 
 
 if __name__ == "__main__":
