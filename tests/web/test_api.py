@@ -250,7 +250,7 @@ def test_a_batch_is_that_of_python(api, lender, loans):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "upload.csv"),
+        ("", "at least 1 character"),
         ("age,income\n1,2\n", "every feature"),
         ("a,a\n1,2\n", "upload.csv"),
         ('"', "upload.csv"),
