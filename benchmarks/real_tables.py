@@ -123,7 +123,9 @@ class Task:
 
     @property
     def held_out(self) -> pd.DataFrame:
-        return self.frame.iloc[self.cut :]
+        """The other rows, but for those with a gap where none was seen: models refuse them."""
+        rows, full = self.frame.iloc[self.cut :], self.seen.notna().all()
+        return rows[rows.loc[:, full].notna().all(axis=1)]
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows with text as pandas categories, whose levels are those of the seen rows."""
