@@ -46,9 +46,8 @@ class ClassifierPosterior:
 
     The classifier sees the user's columns in the user's units: as a DataFrame, or as an array if
     it is an estimator that was fitted without names; a torch module gets a tensor of its own
-    precision. It returns probabilities, one column for each class; with two classes, those of
-    the second class alone will do. The columns stand in the order of its `classes_` or, where it
-    has none (a function, a module), in the order of the density's.
+    precision. It returns one column for each class, in the order of its `classes_`, or of the
+    density's if it has none; with two classes, the second alone will do.
 
     Args:
         classifier: has `predict_proba`, or is a torch module, or a function of rows.
@@ -96,9 +95,8 @@ class ClassifierPosterior:
         self._columns = match_classes(classifier, density)
         owner = getattr(classifier, "__self__", classifier)  # of model.predict_proba, the model
         names = read_columns(owner, density)
-        self._plain = isinstance(self._ask, OF_ARRAYS) or (
-            names is None and hasattr(owner, "n_features_in_")
-        )
+        unnamed = names is None and hasattr(owner, "n_features_in_")
+        self._plain = unnamed or isinstance(self._ask, OF_ARRAYS)
         self._names = tuple(density.features_ if names is None else names)
         encoding = density.encoding_
         self._coded = bool(encoding.code_sizes or encoding.derived)
