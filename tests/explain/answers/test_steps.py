@@ -5,6 +5,7 @@ import pytest
 from daace import Constraints
 from daace._formats import percent, percent_of_cases
 from daace.exceptions import InvalidInput
+from daace.explain.answers.words import NAMED
 
 
 def test_a_paragraph_for_each_step(explanation):
@@ -18,7 +19,8 @@ def test_a_paragraph_for_each_step(explanation):
         largest = explanation.changes(number).iloc[0]
         verb = "raise" if largest["change"] > 0 else "lower"
         assert text.split(": ")[1].startswith(f"{verb} {largest['feature']} from ")
-        assert "; and 25 smaller changes. Then " in text
+        for name in explanation.changes(number)["feature"].iloc[NAMED:]:
+            assert f"{name} to " in text.split("; and smaller changes: ")[1]
 
 
 def test_raising_and_lowering_have_their_verbs(simple):

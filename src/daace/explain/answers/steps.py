@@ -8,7 +8,7 @@ import pandas as pd
 
 from daace._formats import percent, percent_of_cases, shorten
 from daace.explain.answers.answer import Answer
-from daace.explain.answers.words import NAMED, format_change, smaller_changes
+from daace.explain.answers.words import NAMED, format_change, values_of_others
 
 
 def write_steps(e: Answer, *, features: int = NAMED) -> list[str]:
@@ -56,7 +56,7 @@ def _actions(e: Answer, changes: pd.DataFrame, features: int) -> str:
         if listed:
             parts.append((float(some["change_sd"].abs().max()), f"{verb} {_join(listed)}"))
     sentence = "; ".join(text for _, text in sorted(parts, reverse=True))
-    rest = smaller_changes(changes, features)
+    rest = values_of_others(e, changes, features)
     return f"{sentence}; {rest}." if rest else f"{sentence}."
 
 

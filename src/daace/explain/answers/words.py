@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from daace._formats import exact, format_number, format_sd, percent, percent_of_
 from daace._wording import quote
 from daace.explain.answers.answer import Answer, is_number
 
-#: Changes that are named in each step; the others are counted.
+#: Changes of each step that get a line of their own; the others share one.
 NAMED = 5
+
+#: Of that shared line.
+WIDTH = 90
 
 #: A probability this close to what was asked for is just enough.
 JUST_ENOUGH = 0.05
@@ -192,13 +196,13 @@ def waypoint_summary(e: Answer, waypoint: int) -> str:
 def step_table(
     e: Answer, changes: pd.DataFrame, features: int, *, sized: bool = False
 ) -> list[str]:
-    """Return the largest changes as aligned lines, and how many more there are.
+    """Return the largest changes as aligned lines, then the others.
 
     Args:
         e: the answer.
         changes: as `e.changes` returns them.
-        features: how many to name.
-        sized: whether to add their size in standard deviations.
+        features: how many get a line of their own.
+        sized: whether to add their size in standard deviations, and only count the others.
     """
     if changes.empty:
         return ["  nothing changes"]
@@ -213,8 +217,20 @@ def step_table(
     if sized:
         sizes = zip(shown["change"], shown["change_sd"], strict=True)
         lines = [f"{line}  ({format_size(*size)})" for line, size in zip(lines, sizes, strict=True)]
-    rest = smaller_changes(changes, features)
-    return [line.rstrip() for line in [*lines, *([f"  {rest}"] if rest else [])]]
+    rest = smaller_changes(changes, features) if sized else values_of_others(e, changes, features)
+    lines += wrap(rest, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return [line.rstrip() for line in lines]
+
+
+def values_of_others(e: Answer, changes: pd.DataFrame, features: int) -> str:
+    """Return the values that features reach beyond the largest changes; nothing if there are none.
+
+    Someone who follows the steps has to make these changes too.
+    """
+    others = changes.iloc[features:]
+    values = zip(others["feature"], others["from"], others["to"], strict=True)
+    named = [f"{name} to {format_change(e, name, *both)[1]}" for name, *both in values]
+    return f"and smaller changes: {', '.join(named)}" if named else ""
 
 
 def smaller_changes(changes: pd.DataFrame, features: int) -> str:

@@ -21,6 +21,7 @@ from daace.explain.answers.words import (
     headline,
     sentences_of_certainty,
     step_name,
+    values_of_others,
 )
 from daace.explain.pages.page import PAGE, STYLE, cards, picture, table
 from daace.landscape.constraints import Constraints
@@ -61,11 +62,9 @@ def _what_to_do(e: Answer) -> str:
 def _todo(e: Answer, changes: pd.DataFrame) -> str:
     """Return the largest changes as a list, and the values that the others go to in one line."""
     rows = (_change_line(e, row) for row in changes.head(NAMED).itertuples(index=False))
-    others = changes.iloc[NAMED:]
-    values = zip(others["feature"], others["from"], others["to"], strict=True)
-    rest = [f"{name} to {format_change(e, name, *both)[1]}" for name, *both in values]
-    smaller = f"<small>and smaller changes: {escape(', '.join(rest))}</small>"
-    listed = [*rows, *([smaller] if rest else [])] or ["nothing changes"]
+    rest = values_of_others(e, changes, NAMED)
+    smaller = [f"<small>{escape(rest)}</small>"] if rest else []
+    listed = [*rows, *smaller] or ["nothing changes"]
     return f'<ul class="todo">{"".join(f"<li>{line}</li>" for line in listed)}</ul>'
 
 
