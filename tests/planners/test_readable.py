@@ -9,7 +9,8 @@ import pytest
 
 import daace
 from daace import Constraints, Explainer, load_table
-from daace.planners.readable import DEARER, nice_steps
+from daace.planners.base import Plan, Status
+from daace.planners.readable import DEARER, nice_steps, stop_at_goal, straighten
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +75,53 @@ def test_steps_are_one_two_or_five():
     assert (steps * 2.5 >= wanted * (1 - 1e-9)).all()
     lead = steps / 10 ** np.floor(np.log10(steps) + 1e-9)
     assert set(np.round(lead, 9)) <= {1.0, 2.0, 5.0}
+
+
+# Detours ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def flat() -> daace.Problem:
+    """Two wide Gaussians: straight lines are cheapest everywhere."""
+    density = daace.GaussianMixture(
+        [1, 1], [[0.0, 0.0], [4.0, 0.0]], [np.eye(2) * 9, np.eye(2) * 9], ["ill", "well"]
+    )
+    landscape = daace.Landscape(density, penalty=1.0)
+    return daace.Problem(
+        np.array([0.0, 0.0]), landscape, daace.Goal("well", plausibility=-3, min_posterior=0.6)
+    )
+
+
+def plan_of(problem: daace.Problem, *waypoints: tuple[float, float]) -> Plan:
+    path = np.array(waypoints)
+    return Plan(Status.FOUND, path, problem.path_cost(path), evaluations=0, seconds=0.0)
+
+
+def test_a_number_does_not_turn_back_on_the_way(flat):
+    plan = plan_of(flat, (0, 0), (2.5, 0.3), (2.2, -0.1), (4.0, 0.2))
+    straight = straighten(flat, plan, most=plan.cost)
+    assert (np.diff(straight.waypoints, axis=0) >= 0).all()
+    assert straight.waypoints[[0, -1]].tolist() == plan.waypoints[[0, -1]].tolist()
+    assert straight.cost == flat.path_cost(straight.waypoints) < plan.cost
+
+
+def test_a_detour_that_pays_stays(flat):
+    plan = plan_of(flat, (0, 0), (2.5, 0.3), (4.0, 0.0))
+    assert straighten(flat, plan, most=0.5 * plan.cost) is plan
+
+
+def test_a_path_ends_where_it_meets_the_goal(flat):
+    plan = plan_of(flat, (0, 0), (1.0, 0.0), (3.9, 0.0), (4.0, 1.0))
+    short = stop_at_goal(flat, plan)
+    assert short.waypoints.tolist() == plan.waypoints[:3].tolist()
+    assert short.cost == flat.path_cost(short.waypoints)
+    assert stop_at_goal(flat, short) is short
+
+
+def test_no_waypoint_before_the_end_meets_the_goal(loans):
+    table = load_table("loans")
+    rows = table.to_frame()[table.y == "refused"].iloc[-40:]
+    for e in loans.explain_batch(rows, target="granted"):
+        before = e.along.iloc[1:-1]
+        met = (before["posterior"] >= 0.5) & (before["log_prob"] >= e.provenance.min_log_prob)
+        assert not met.any()

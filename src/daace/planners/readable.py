@@ -1,8 +1,9 @@
-"""Make a plan readable: round values, and no step that nobody would notice.
+"""Make a plan readable: no detours, round values, and no step that nobody would notice.
 
-Values are round, 1,500 instead of 1,506.3, where goal and rules allow it at hardly any cost. Ends
-lie on the edge of the goal, so numbers are rounded away from the start first, then to the nearest.
-What is rounded is judged again: the answer is the rounded row.
+Values are round, 1,500 instead of 1,506.3, and a number that rises from start to end does not fall
+on the way, where goal and rules allow it at hardly any cost. Ends lie on the edge of the goal, so
+numbers are rounded away from the start first, then to the nearest. What is rounded is judged again:
+the answer is the rounded row.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ GRAINS = (0.25, 0.1, 0.04, 0.016)
 #: A step is at most this share of a feature's own change.
 OF_CHANGE = 0.5
 
-#: Share by which rounding may raise the cost.
+#: Share by which the cost may rise so that a plan is readable.
 DEARER = 0.05
+
+#: A number turns back on the way if it is off by this many standard deviations.
+TURN = 1e-9
 
 #: Most features that are rounded one by one where all together cannot be.
 ONE_BY_ONE = 12
@@ -37,19 +41,78 @@ NICE = np.array([1.0, 2.0, 5.0])
 NOTICEABLE = 0.05
 
 
-def round_values(problem: Problem, plan: Plan) -> Plan:
+def make_readable(problem: Problem, plan: Plan) -> Plan:
+    """Return the plan without detours, with round values, and no longer than it needs to be.
+
+    Args:
+        problem: what was asked; knows the rules, and judges the end.
+        plan: the answer; one without a path is returned as it is. Where a classifier judges, the
+            end stays as it is: every try would be another question to it.
+    """
+    if plan.status is not Status.FOUND or len(plan.waypoints) < 2:
+        return plan
+    most = plan.cost + DEARER * abs(plan.cost)
+    if isinstance(problem.posterior, RowPosterior):
+        return straighten(problem, plan, most)
+    plan = round_values(problem, plan, most)
+    return stop_at_goal(problem, straighten(problem, plan, most))
+
+
+def straighten(problem: Problem, plan: Plan, most: float) -> Plan:
+    """Return the plan with numbers that go from start to end without turning back.
+
+    A number that is the same at both ends stays so on the way. All numbers are tried together, then
+    one after the other. Values are those of other waypoints, so that round ones stay round.
+
+    Args:
+        problem: what was asked; knows the rules.
+        plan: the answer, which has a path.
+        most: largest cost.
+    """
+    path, (start, *_, end) = plan.waypoints, plan.waypoints
+    onward = np.where(end >= start, np.maximum.accumulate(path), np.minimum.accumulate(path))
+    direct = onward.clip(np.minimum(start, end), np.maximum(start, end))
+    turns = (np.abs(direct - path) > TURN) & _plain_numbers(problem, path)
+    waypoints, columns = path, turns.any(axis=0)
+    for some in (columns, *np.eye(len(columns), dtype=bool)[columns]):
+        tried = np.where(turns & some, direct, waypoints)
+        if np.array_equal(tried, waypoints):
+            continue
+        if problem.feasible.contains(tried) and problem.path_cost(tried) <= most:
+            waypoints = tried
+    if waypoints is path:
+        return plan
+    return replace(plan, waypoints=waypoints, cost=problem.path_cost(waypoints))
+
+
+def stop_at_goal(problem: Problem, plan: Plan) -> Plan:
+    """Return the plan up to the first waypoint that meets the goal, unless that costs more.
+
+    The end of a path is where it has to be after numbers were made whole or round; the waypoint
+    before it may be there already.
+
+    Args:
+        problem: what was asked; judges the waypoints.
+        plan: the answer, which has a path.
+    """
+    for last in range(1, len(plan.waypoints) - 1):
+        waypoints = plan.waypoints[: last + 1]
+        if problem.met_by(waypoints[-1]) and problem.feasible.contains(waypoints):
+            cost = problem.path_cost(waypoints)
+            if cost <= plan.cost:
+                return replace(plan, waypoints=waypoints, cost=cost)
+    return plan
+
+
+def round_values(problem: Problem, plan: Plan, most: float) -> Plan:
     """Return the plan with round values, as coarse as goal, rules and cost allow.
 
     Args:
         problem: what was asked; knows the rules, and judges the end.
-        plan: the answer; one without a path is returned as it is, and so is one that a classifier
-            judged: every try would be another question to it.
+        plan: the answer, which has a path.
+        most: largest cost.
     """
-    asked = isinstance(problem.posterior, RowPosterior)
-    if asked or plan.status is not Status.FOUND or len(plan.waypoints) < 2:
-        return plan
     moved = _moved_numbers(problem, plan.waypoints)
-    most = plan.cost + DEARER * abs(plan.cost)
     waypoints = _rounded(problem, plan.waypoints, moved, most)
     if waypoints is plan.waypoints:  # not all together: one feature after the other
         for j in np.flatnonzero(moved.any(axis=0))[:ONE_BY_ONE]:
@@ -85,12 +148,18 @@ def _rounded(problem: Problem, waypoints: FloatArray, moved: BoolArray, most: fl
 
 def _moved_numbers(problem: Problem, waypoints: FloatArray) -> BoolArray:
     """Return which values of the waypoints are numbers that differ from the start."""
-    moved: BoolArray = waypoints != problem.x
-    moved[:, list(problem.landscape.density.encoding_.code_sizes)] = False
+    moved: BoolArray = (waypoints != problem.x) & _plain_numbers(problem, waypoints)
+    return moved
+
+
+def _plain_numbers(problem: Problem, waypoints: FloatArray) -> BoolArray:
+    """Return which values of the waypoints are numbers, and not codes or numbers at an atom."""
+    plain = np.ones(waypoints.shape, dtype=bool)
+    plain[:, list(problem.landscape.density.encoding_.code_sizes)] = False
     for j, (column, places) in problem.to_user.atoms.items():
         at_atom = ~np.isnan(places[waypoints[:, column].astype(np.intp)])
-        moved[at_atom, j] = False
-    return moved
+        plain[at_atom, j] = False
+    return plain
 
 
 def _candidates(problem: Problem, rows: FloatArray, moved: BoolArray) -> Iterator[FloatArray]:

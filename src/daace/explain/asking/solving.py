@@ -10,7 +10,7 @@ from daace.explain.asking.query import Query
 from daace.landscape.problem import Problem
 from daace.notes import Note
 from daace.planners.base import CUT_SHORT, Plan, Status, one_thread
-from daace.planners.readable import round_values
+from daace.planners.readable import make_readable
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solv
             stopped, reason = posterior.stopped, posterior.reason
         if query.settings.round:
             pairs = zip(problems.values(), plans, strict=True)
-            plans = [round_values(problem, plan) for problem, plan in pairs]
+            plans = [make_readable(problem, plan) for problem, plan in pairs]
     if logs is not None:
         if stopped is Status.CLASSIFIER_FAILED and len(plans) > 1:
             return {row: solve_row(query, row) for row in rows}
@@ -99,7 +99,7 @@ def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solv
 def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:
     """Return the plan of another search for a row's problem, as `solve_row` would return it.
 
-    Values are round, and what the classifier says of the waypoints is part of the plan.
+    It is made readable, and what the classifier says of the waypoints is part of the plan.
 
     Args:
         query: what was asked about one row.
@@ -109,7 +109,7 @@ def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:
     if plan.judged is not None:
         return plan
     if query.settings.round:
-        plan = round_values(problem, plan)
+        plan = make_readable(problem, plan)
     if query.start_logs is None:
         return plan
     posterior: Any = problem.posterior
