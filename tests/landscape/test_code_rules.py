@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from daace import Constraints, GaussianMixture, Goal, Landscape, Problem
+from daace import Constraints, Explainer, GaussianMixture, Goal, Landscape, Problem
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.exceptions import InvalidInput
@@ -154,6 +154,24 @@ def test_a_missing_ordered_number_stays_missing() -> None:
 def test_bad_bounds(density: GaussianMixture, rules: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         problem_from(density, [0.7, 0, 1, 0], **rules)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"only_up": ["housing"]}, "another kind than 'housing'"),
+        ({"allowed": {"school": ["top"]}}, "name levels of 'school'"),
+        ({"forbidden": {"school": [("low", "top")]}}, "name levels of 'school'"),
+        ({"upper": {"school": "top"}}, "name levels of 'school'"),
+        ({"upper": {"savings": "high"}}, "only ordered ones have levels"),
+        ({"fixed": ["scool"]}, "Did you mean 'school'"),
+    ],
+)
+def test_what_no_start_can_keep_is_refused_before_the_first_row(
+    density: GaussianMixture, rules: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Explainer(density, constraints=Constraints(**rules))
 
 
 def test_level_bounds_in_a_shell() -> None:

@@ -154,6 +154,16 @@ class Constraints:
                 argument="constraints",
             )
 
+    def check(self, density: ConditionalDensity) -> None:
+        """Refuse rules that do not fit the table, whatever the start.
+
+        Raises:
+            InvalidInput: a rule names another feature or level, or cannot be about such a feature.
+        """
+        self.check_features(density.features_)
+        for rule in self.rules:
+            rule.check(density.encoding_)
+
     def features(self) -> set[str]:
         """Return every feature that a rule names."""
         return set(self._features)
@@ -180,11 +190,10 @@ class Constraints:
             InvalidInput: a rule names an unknown feature or excludes the start.
         """
         features, standardizer = density.features_, density.standardizer_
-        self.check_features(features)
+        self.check(density)
         row = standardizer.inverse(start) if row is None else row
         draft = Draft(features, standardizer, start, row, self.rules, density.encoding_)
         for rule in self.rules:
-            rule.check_kinds(density.encoding_)
             rule.compile(draft)
         if self.natural:
             draft.be_natural()

@@ -73,9 +73,10 @@ def straighten(problem: Problem, plan: Plan, most: float) -> Plan:
     onward = np.where(end >= start, np.maximum.accumulate(path), np.minimum.accumulate(path))
     direct = onward.clip(np.minimum(start, end), np.maximum(start, end))
     turns = (np.abs(direct - path) > TURN) & _plain_numbers(problem, path)
-    waypoints, columns = path, turns.any(axis=0)
-    for some in (columns, *np.eye(len(columns), dtype=bool)[columns]):
-        tried = np.where(turns & some, direct, waypoints)
+    waypoints, columns = path, np.flatnonzero(turns.any(axis=0))
+    for some in (columns, *columns[:, None]):
+        tried = waypoints.copy()
+        tried[:, some] = np.where(turns, direct, waypoints)[:, some]
         if np.array_equal(tried, waypoints):
             continue
         if problem.feasible.contains(tried) and problem.path_cost(tried) <= most:

@@ -178,7 +178,9 @@ def _relax(problem: Problem, rule: Rule) -> Note:
             enough = middle
         else:
             close = middle
-    return _blocking(rule, enough=round_beyond(now + enough * (far - now), now))
+    names = problem.landscape.density.features_
+    whole = {names[j] for j in problem.to_user.whole}.issuperset(rule.features())
+    return _blocking(rule, enough=round_beyond(now + enough * (far - now), now, whole=whole))
 
 
 def _blocking(rule: Rule, enough: float | None = None) -> Note:
@@ -195,20 +197,25 @@ def _blocking(rule: Rule, enough: float | None = None) -> Note:
     return Note.of("rule_too_strict", **fields, enough=enough)
 
 
-def round_beyond(value: float, origin: float) -> float:
+def round_beyond(value: float, origin: float, *, whole: bool = False) -> float:
     """Round to four digits, away from an origin: what is enough stays so.
 
     Args:
         value: the number to round.
         origin: the number from which it was moved.
+        whole: whether it has to be a whole number.
 
     Example:
         >>> round_beyond(33641.2, 30000.0), round_beyond(-0.0123456, 1.0)
         (33650.0, -0.01235)
+        >>> round_beyond(35.75, 30.0, whole=True)
+        36.0
     """
     if value == 0:
         return value
     decimals = 3 - math.floor(math.log10(abs(value)))
+    if whole:
+        decimals = min(decimals, 0)
     side = math.ceil if value > origin else math.floor
     scaled = value * 10.0**decimals
     # A number of four digits stays what it is, whatever the last bit of the product says.

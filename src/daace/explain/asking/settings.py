@@ -95,7 +95,7 @@ class Settings:
                     expected=f"be a daace.{kind.__name__}",
                     got=type(value).__name__,
                 )
-        self.rules.check_features(self.density.features_)
+        self.rules.check(self.density)
         if self.classifier_budget is not None:
             check_integer("classifier_budget", self.classifier_budget, at_least=1)
         check_integer("seed", self.seed, at_least=0)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from daace.data.encoding import Encoding
 from daace.exceptions import InvalidInput
 from daace.landscape.rules.argument import Argument, Entry
+from daace.landscape.rules.code_draft import code_of
 from daace.landscape.rules.draft import Draft
 
 #: One row in the user's units: a number by feature.
@@ -78,23 +79,35 @@ class Rule(ABC):
         """
         return
 
-    def check_kinds(self, encoding: Encoding) -> None:
-        """Check that the features that the rule names are of a kind that it can be about.
+    def check(self, encoding: Encoding) -> None:
+        """Check that the rule fits the table, whatever the start.
 
         Raises:
-            InvalidInput: one of them is not.
+            InvalidInput: the rule cannot be about a feature of this kind, or names a level that the
+                feature does not have.
         """
         for name in self.features():
             feature = encoding.features[encoding.names.index(name)]
-            if feature.kind in self.kinds or (feature.atoms and "atoms" in self.kinds):
-                continue
-            remedy = "use 'allowed'" if feature.coded else "use 'lower' and 'upper'"
-            kind = "ordered" if feature.kind == "ordered" else f"a {feature.kind}"
-            raise InvalidInput(
-                argument=self.name,
-                expected=f"be about features of another kind than '{name}', which is {kind}",
-                remedy=remedy,
-            )
+            if not (feature.kind in self.kinds or (feature.atoms and "atoms" in self.kinds)):
+                remedy = "use 'allowed'" if feature.coded else "use 'lower' and 'upper'"
+                kind = "ordered" if feature.kind == "ordered" else f"a {feature.kind}"
+                raise InvalidInput(
+                    argument=self.name,
+                    expected=f"be about features of another kind than '{name}', which is {kind}",
+                    remedy=remedy,
+                )
+            for level in self.named_levels():
+                if not feature.coded and "atoms" not in self.kinds:
+                    raise InvalidInput(
+                        argument=self.name,
+                        expected="map features to numbers; only ordered ones have levels",
+                        got=f"'{level}' for '{name}'",
+                    )
+                code_of(feature, level, self.name)
+
+    def named_levels(self) -> tuple[object, ...]:
+        """Return the levels that the rule names."""
+        return ()
 
     def relaxation(self, start: Row) -> Relaxation | None:
         """Return how the rule can be relaxed by moving a number; None if it cannot."""

@@ -39,6 +39,9 @@ class Lower(Rule):
                 got = f"{number} > {upper[feature]} for '{feature}'"
                 raise InvalidInput(argument="lower", expected="not exceed 'upper'", got=got)
 
+    def named_levels(self) -> tuple[object, ...]:
+        return (self.number,) if isinstance(self.number, str) else ()
+
     def compile(self, draft: Draft) -> None:
         number = _number_of_bound(self, draft, side=1)
         if number is not None:
@@ -61,6 +64,9 @@ class Upper(Rule):
 
     feature: str
     number: float | str
+
+    def named_levels(self) -> tuple[object, ...]:
+        return (self.number,) if isinstance(self.number, str) else ()
 
     def compile(self, draft: Draft) -> None:
         number = _number_of_bound(self, draft, side=-1)
@@ -120,7 +126,7 @@ def _number_of_bound(rule: Lower | Upper, draft: Draft, *, side: int) -> float |
     """Return the number of a bound; None for an ordered feature, whose levels are bounded here.
 
     Raises:
-        InvalidInput: there is no such level, the start is beyond it, or a number is needed.
+        InvalidInput: the start is beyond the bound.
     """
     j = draft.position[rule.feature]
     feature = None if draft.encoding is None else draft.encoding.features[j]
@@ -129,12 +135,7 @@ def _number_of_bound(rule: Lower | Upper, draft: Draft, *, side: int) -> float |
         if not draft.codes.holds(j, draft.x[j]):
             raise _start_beyond(rule, feature.words[int(draft.x[j])])
         return None
-    if isinstance(rule.number, str):
-        raise InvalidInput(
-            argument=rule.name,
-            expected="map features to numbers; only ordered ones have levels",
-            got=f"'{rule.number}' for '{rule.feature}'",
-        )
+    assert not isinstance(rule.number, str)  # `check` refuses levels of a number
     return rule.number
 
 

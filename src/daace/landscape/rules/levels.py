@@ -112,6 +112,9 @@ class Allowed(Rule):
     feature: str
     levels: tuple[Any, ...]
 
+    def named_levels(self) -> tuple[object, ...]:
+        return self.levels
+
     def compile(self, draft: Draft) -> None:
         assert draft.codes is not None
         draft.codes.allow(draft.position[self.feature], self.levels, self.name)
@@ -129,6 +132,9 @@ class Forbidden(Rule):
 
     feature: str
     pairs: tuple[tuple[Any, Any], ...]
+
+    def named_levels(self) -> tuple[object, ...]:
+        return tuple(level for pair in self.pairs for level in pair)
 
     def compile(self, draft: Draft) -> None:
         assert draft.codes is not None
