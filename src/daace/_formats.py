@@ -63,15 +63,15 @@ def percent(share: float) -> str:
 
 
 def percent_of_cases(percentile: float) -> str:
-    """Return a percentile of 10,000 draws, without claiming to know its last percent.
+    """Return a percentile of 10,000 draws; its first and last percent with a decimal.
 
     Example:
-        >>> percent_of_cases(35.2), percent_of_cases(100.0)
-        ('35%', 'over 99%')
+        >>> percent_of_cases(35.2), percent_of_cases(0.79), percent_of_cases(100.0)
+        ('35%', '0.8%', '99.9%')
     """
-    if percentile < 1:
-        return "under 1%"
-    return "over 99%" if percentile > 99 else f"{percentile:.0f}%"
+    if 1 <= percentile <= 99:
+        return f"{percentile:.0f}%"
+    return f"{min(percentile, 99.9):.1f}%"
 
 
 def shorten(name: str, limit: int = 40) -> str:

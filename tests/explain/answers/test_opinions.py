@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from daace import Explainer, Explanation, GaussianMixture, InvalidInput
+from daace import Explainer, Explanation, GaussianMixture, Goal, InvalidInput
 from daace.explain.answers.opinions import DEVIATION, Ends
 
 
@@ -25,7 +25,8 @@ def test_the_share_nearby_is_that_of_a_normal_deviation(correlated):
     for distance in (0.0, 0.1, 0.3):
         end = np.array([2 + distance, 0.0])
         judge = Explainer(correlated, classifier=first_feature)._classifier_judge
-        nearby = Ends(correlated, judge, 1, start, end).measure(0.5).nearby
+        region = Goal("yes", min_posterior=0.5).region(correlated, judge)
+        nearby = Ends(region, judge, start, end).measure(0.5).nearby
         from scipy.stats import norm
 
         assert nearby == pytest.approx(norm.cdf(distance / DEVIATION), abs=0.15)
@@ -36,8 +37,8 @@ def test_features_that_the_judge_does_not_need_move_along(correlated):
     e = explainer.explain([0.0, 0.0], target="yes")
     assert set(e.changes()["feature"]) == {"x1", "x2"}
     assert e.certainty.follow == ("x2",)
-    assert "Of these, 'x2' usually changes along with the others" in str(e)
-    assert "usually changes along" in e.to_html()
+    assert "Of these, 'x2' usually changes with the others and is not needed for 'yes'." in str(e)
+    assert "usually changes with" in e.to_html()
     assert Explanation.from_json(e.to_json()).certainty == e.certainty
 
 
@@ -52,6 +53,31 @@ def test_a_classifier_with_a_budget_is_not_asked_again(correlated):
     e = explainer.explain([0.0, 0.0], target="yes")
     assert e.found
     assert e.certainty.nearby is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "limit", "sentence"),
+    [
+        ({"min_posterior": 0.9, "plausibility": -9}, "posterior", "would not be enough for"),
+        ({"min_posterior": 0.5, "plausibility": 0.5}, "plausibility", "that is less typical than"),
+        ({"min_posterior": 0.5, "plausibility": -9}, None, ""),
+    ],
+)
+def test_what_less_would_miss(correlated, asked, limit, sentence):
+    plain = Explainer(correlated, changes="all", round=False)
+    e = plain.explain([0.0, 0.0], target="yes", **asked)
+    if limit is None:  # an end with room to spare: that of a stricter question
+        strict = plain.explain([0.0, 0.0], target="yes", min_posterior=0.99)
+        region = Goal("yes", **asked).region(correlated)
+        assert Ends(region, None, *strict.plan.waypoints[[0, -1]]).measure(0.5).limit is None
+        return
+    assert e.certainty.limit == limit
+    assert sentence in str(e)
+    end = e.path.iloc[-1] - 0.1 * (e.path.iloc[-1] - e.path.iloc[0])
+    density = correlated.to_model(end.to_numpy()[None])
+    enough = np.exp(correlated.log_posterior(density)[0, 1]) >= asked["min_posterior"]
+    assert enough == (limit == "plausibility")
+    assert Explanation.from_json(e.to_json()).certainty == e.certainty
 
 
 def test_a_damaged_certainty_is_refused(correlated):

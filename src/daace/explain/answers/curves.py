@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,13 @@ import pandas as pd
 from daace._checks import check_choice
 from daace._typing import FloatArray
 from daace.density.base import ConditionalDensity
-from daace.density.bayes import log_sum_exp
 from daace.explain.answers.answer import Answer
-from daace.explain.answers.terrain import log_odds, terrain
-from daace.landscape.path import gauss_rule, segment_vectors
+from daace.explain.answers.contributions import contributions
+from daace.explain.answers.terrain import terrain
+from daace.landscape.path import segment_vectors
 
 #: Points on each segment of a curve.
 POINTS = 40
-
-#: Nodes on each segment of an integral along the path.
-NODES = 128
 
 
 def plot_data(e: Answer, kind: str, *, features: tuple[str, str] | None = None) -> pd.DataFrame:
@@ -122,67 +118,6 @@ def _between(density: ConditionalDensity, path: FloatArray, t: FloatArray) -> Fl
     return rows
 
 
-def contributions(e: Answer) -> pd.DataFrame:
-    """Return what each change does for the log-odds of the target.
-
-    The contribution of feature j is the integral of d log-odds / dx_j along the path; features that
-    switch together share what their switch gains. So all contributions add up to the log-odds
-    gained between start and counterfactual.
-
-    Returns:
-        feature, from, to, change_sd and contribution (nats), largest contribution first. Where
-        the density is not known, or did not judge the class, contributions are missing and the
-        order is that of the changes.
-    """
-    changes = e.changes()[["feature", "from", "to", "change_sd"]].assign(contribution=np.nan)
-    judged_elsewhere = e.provenance.classifier is not None
-    if e.density is None or judged_elsewhere or e.step_count == 0 or len(e.density.classes_) < 2:
-        return changes
-    path = e.density.to_model(e.states)
-    rule, vectors = gauss_rule(NODES), segment_vectors(path)
-    slopes = _log_odds_slopes(e, e.density, _between(e.density, path, rule.nodes))
-    along = np.einsum("sqn,q->sn", slopes.reshape(len(vectors), len(rule), -1), rule.weights)
-    names = list(e.states.columns)
-    gained = (along * vectors).sum(axis=0) + _gained_by_switches(e, e.density, path)
-    total = pd.Series(gained[: len(names)], index=names)
-    changes["contribution"] = total[changes["feature"]].to_numpy()
-    order = np.argsort(-changes["contribution"].abs().to_numpy(), kind="stable")
-    return changes.iloc[order].reset_index(drop=True)
-
-
-def _gained_by_switches(e: Answer, density: ConditionalDensity, path: FloatArray) -> FloatArray:
-    """Return what the switches of each feature gain; an atom's code counts for its number."""
-    gained = np.zeros(path.shape[1])
-    codes = list(density.encoding_.code_sizes)
-    owner = {column: j for j, column in density.encoding_.atom_columns.items()}
-    for before, after in pairwise(path):
-        there = before.copy()
-        there[codes] = after[codes]
-        switched = {
-            owner.get(column, column) for column in codes if before[column] != after[column]
-        }
-        if switched:
-            logs = density.log_posterior(np.stack([before, there]))[:, _index(e, density)]
-            gained[list(switched)] += np.diff(log_odds(logs))[0] / len(switched)
-    return gained
-
-
-def target_log_odds(e: Answer) -> FloatArray:
-    """Return the log-odds of the target at every waypoint, as the density sees it."""
-    assert e.density is not None
-    logs = e.density.log_posterior(e.density.to_model(e.states))[:, _index(e, e.density)]
-    return log_odds(logs)
-
-
-def _log_odds_slopes(e: Answer, density: ConditionalDensity, rows: FloatArray) -> FloatArray:
-    """Return the gradient of log p(target, x) - log p(others, x)."""
-    joint, pullback = density.log_joint_and_pullback(rows)
-    index = _index(e, density)
-    others = np.delete(joint, index, axis=1)
-    shares = np.exp(others - log_sum_exp(others)[:, None])
-    return pullback(np.insert(-shares, index, 1.0, axis=1))
-
-
 def _posterior(e: Answer, density: ConditionalDensity, rows: FloatArray) -> FloatArray:
     judge: Any = density
     if e.provenance.judge != "density":
@@ -192,7 +127,3 @@ def _posterior(e: Answer, density: ConditionalDensity, rows: FloatArray) -> Floa
     known = [str(label) for label in judge.classes_.tolist()]
     shares: FloatArray = np.exp(judge.log_posterior(rows)[:, known.index(str(e.target))])
     return shares
-
-
-def _index(e: Answer, density: ConditionalDensity) -> int:
-    return density.class_index(e.target)

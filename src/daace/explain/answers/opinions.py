@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_posterior, log_sum_exp
 from daace.exceptions import InvalidInput
 from daace.explain.asking.settings import Settings
-from daace.landscape.goal import Posterior
+from daace.landscape.goal import GoalRegion, Posterior
 from daace.landscape.problem import Problem
 from daace.planners.base import Plan
 
@@ -22,6 +23,12 @@ VIEWS = ("judge", "decides", "start", "end")
 #: Small deviations from the end that are judged, and their size in standard deviations of the
 #: target class.
 NEARBY, DEVIATION = 100, 0.2
+
+#: Share of each change that is taken back to see whether less would do.
+LESS = 0.1
+
+#: What the end misses if less is changed.
+Limit = Literal["posterior", "plausibility"]
 
 
 def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -87,7 +94,7 @@ def find_views(
 
 @dataclass(frozen=True)
 class Certainty:
-    """What the judge says beyond the path itself.
+    """What is known of the end beyond the path itself.
 
     Attributes:
         nearby: share of small deviations from the end that still get the target. Numbers that
@@ -97,10 +104,14 @@ class Certainty:
         follow: features that change, but that the judge does not need for the target: they move
             along because rows like the end have such values. There are none where the density
             judges, as it knows nothing of rows that do not move along.
+        limit: what the end would miss if each number changed a tenth less: the probability that was
+            asked for, or else the plausibility. None if it would miss neither, no number changes,
+            or the judge was not asked.
     """
 
     nearby: float | None = None
     follow: tuple[str, ...] = ()
+    limit: Limit | None = None
 
 
 #: Nothing was asked.
@@ -112,18 +123,26 @@ class Ends:
     """Start and end of a path, and who judges the class.
 
     Attributes:
-        density: knows the features.
+        region: the goal.
         judge: of the class; None for the density.
-        index: of the target.
         start: in model space.
         end: in model space.
     """
 
-    density: ConditionalDensity
+    region: GoalRegion
     judge: Posterior | None
-    index: int
     start: FloatArray
     end: FloatArray
+
+    @property
+    def density(self) -> ConditionalDensity:
+        """Knows the features."""
+        return self.region.density
+
+    @property
+    def index(self) -> int:
+        """Of the target."""
+        return self.region.index
 
     def measure(self, min_posterior: float) -> Certainty:
         """Ask the judge about rows close to the end, and about the end without some changes.
@@ -131,15 +150,26 @@ class Ends:
         Args:
             min_posterior: probability of the target that was asked for.
         """
-        return Certainty(self._nearby(), self._follow(min_posterior))
+        moved = self._moved_numbers()
+        nearby, limit = (self._nearby(moved), self._limit(moved)) if moved else (None, None)
+        return Certainty(nearby, self._follow(min_posterior), limit)
 
-    def _nearby(self) -> float | None:
+    def _moved_numbers(self) -> list[int]:
         encoding = self.density.encoding_
         at_atom = {j for j, column in encoding.atom_columns.items() if self.end[column] > 0}
         free = [j for j in encoding.number_columns if j not in at_atom]
-        moved = [j for j in free if self.start[j] != self.end[j]]
-        if not moved:
-            return None
+        return [j for j in free if self.start[j] != self.end[j]]
+
+    def _limit(self, moved: list[int]) -> Limit | None:
+        """Return what is missed with a tenth less of each change; the goal is met at the end."""
+        row = self.end.copy()
+        row[moved] += LESS * (self.start[moved] - self.end[moved])
+        plausible, probable = self.region.slack(row[None])[0]
+        if probable < 0:
+            return "posterior"
+        return "plausibility" if plausible < 0 else None
+
+    def _nearby(self, moved: list[int]) -> float:
         rows = np.tile(self.end, (NEARBY, 1))
         cases = self.density.pool(self.density.classes_.item(self.index)).X[:, moved]
         differences = cases[:NEARBY] - cases[NEARBY : 2 * NEARBY]
@@ -181,7 +211,7 @@ def find_certainty(
     if len(path) < 2 or (settings.judges is not None and settings.classifier_budget is not None):
         return UNKNOWN
     start, end = settings.density.standardizer_.transform(path[[0, -1]])
-    ends = Ends(settings.density, judge, problem.region.index, start, end)
+    ends = Ends(problem.region, judge, start, end)
     try:
         return ends.measure(problem.goal.min_posterior)
     except InvalidInput:  # a classifier that cannot judge such rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from daace._wording import quote
 from daace.data.numbers import LARGEST
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG, Answer
-from daace.explain.answers.opinions import NO_VIEWS, VIEWS, Certainty, make_views
+from daace.explain.answers.opinions import NO_VIEWS, VIEWS, Certainty, Limit, make_views
 from daace.explain.answers.provenance import Provenance
 from daace.landscape.constraints import Constraints
 from daace.landscape.rows import frame_of_rows
@@ -263,7 +263,10 @@ def _certainty(record: Mapping[str, Any], features: Sequence[str]) -> Certainty:
     follow = tuple(read_texts(record.get("follow", [])))
     if not (share is None or 0 <= share <= 1) or not set(follow) <= set(features):
         raise ValueError("the certainty is no share, or is about other features")
-    return Certainty(share, follow)
+    limit = record.get("limit")
+    if limit not in (None, *get_args(Limit)):
+        raise ValueError("the limit of the end is not known")
+    return Certainty(share, follow, limit)
 
 
 def _notes(records: object) -> tuple[Note, ...]:

@@ -13,6 +13,7 @@ import pandas as pd
 from daace._formats import exact, format_number, format_sd, percent, percent_of_cases, shorten
 from daace._wording import quote
 from daace.explain.answers.answer import Answer, is_number
+from daace.explain.answers.opinions import Limit
 
 #: Changes of each step that get a line of their own; the others share one.
 NAMED = 5
@@ -20,8 +21,11 @@ NAMED = 5
 #: Of that shared line.
 WIDTH = 90
 
-#: A probability this close to what was asked for is just enough.
-JUST_ENOUGH = 0.05
+#: What happens if less is changed.
+MISSED: dict[Limit, str] = {
+    "posterior": "would not be enough for the probability that was asked for",
+    "plausibility": "would end at a case that is less typical than was asked for",
+}
 
 
 def describe(e: Answer, *, features: int = NAMED) -> str:
@@ -53,8 +57,9 @@ def follow_sentence(e: Answer) -> str:
     names = e.certainty.follow
     if not names:
         return ""
-    usual = "usually changes" if len(names) == 1 else "usually change"
-    return f"Of these, {quote(names)} {usual} along with the others; the class does not need it."
+    follow, need = ("usually changes", "is") if len(names) == 1 else ("usually change", "are")
+    not_needed = f"{need} not needed for '{e.target}'"
+    return f"Of these, {quote(names)} {follow} with the others and {not_needed}."
 
 
 def sentences_of_certainty(e: Answer) -> list[str]:
@@ -62,30 +67,26 @@ def sentences_of_certainty(e: Answer) -> list[str]:
     if not e.step_count:
         return []
     before, after = (float(e.along["posterior"].iloc[k]) for k in (0, -1))
-    asked, lines = e.provenance.min_posterior, []
-    if asked <= after < asked + JUST_ENOUGH:
-        lines.append(
-            f"These values are just enough: with less, '{e.target}' would fall below the "
-            f"{percent(asked)} asked for."
-        )
-    whose = most_doubtful(e)
-    lines.append(
-        f"The probability of '{e.target}' goes from {percent(before)} to {percent(after)}{whose}."
-    )
+    lines = [
+        f"The probability of '{e.target}' goes from {percent(before)} to {percent(after)}"
+        f"{most_sceptical(e)}."
+    ]
+    if e.certainty.limit is not None:
+        lines.append(f"A tenth less of each change {MISSED[e.certainty.limit]}.")
     if (held := e.certainty.nearby) is not None:
         lines.append(
-            f"If these values are missed by a little, it is still '{e.target}' in "
+            f"If these values are missed by a little, the outcome is still '{e.target}' in "
             f"{round(100 * held)} of 100 cases."
         )
     usual = percent_of_cases(float(e.along["percentile"].iloc[-1]))
-    lines.append(f"A case with these values is more usual than {usual} of all cases.")
+    lines.append(f"A case with these values is more typical than {usual} of all cases.")
     return lines
 
 
-def most_doubtful(e: Answer) -> str:
-    """Say whose probability it is, where several judges decide."""
+def most_sceptical(e: Answer) -> str:
+    """Return whose probability it is, where several judges decide."""
     count = int(e.judges["decides"].sum())
-    return f", as the most doubtful of {count} models sees it" if count > 1 else ""
+    return f", according to the most sceptical of {count} models" if count > 1 else ""
 
 
 def for_analysts(e: Answer, features: int) -> list[str]:
@@ -125,13 +126,14 @@ def headline(e: Answer) -> str:
         return "This row cannot be explained (invalid_row)."
     if e.status == "already_there":
         return f"Nothing has to change: '{e.target}' is reached already."
-    way = f"from '{e.current}' to '{e.target}'"
-    if e.current == e.target:
-        way = f"to a more certain or more plausible '{e.target}'"
-    if not e.found:
-        return f"No path {way} was found ({e.status})."
     count = "one step" if e.step_count == 1 else f"{e.step_count} steps"
-    return f"{way[0].upper()}{way[1:]} in {count}."
+    if e.current == e.target:
+        likely = f"'{e.target}' is the most probable class already"
+        if not e.found:
+            return f"{likely}, but no path to what was asked for was found ({e.status})."
+        return f"{likely}; what was asked for takes {count}."
+    way = f"rom '{e.current}' to '{e.target}'"
+    return f"F{way} in {count}." if e.found else f"No path f{way} was found ({e.status})."
 
 
 def advice(e: Answer) -> list[str]:

@@ -191,7 +191,7 @@ def _along(e: Answer) -> str:
     if e.density is not None and e.provenance.classifier is None:
         note = f'\n<p class="note">{meaning}</p>'
     along += _groups(e) + _judges(e)
-    return f"<h2>Along the path</h2>\n{along}\n<h2>What brings it about</h2>{note}\n{bars}"
+    return f"<h2>Along the path</h2>\n{along}\n<h2>What raises the probability</h2>{note}\n{bars}"
 
 
 def _judges(e: Answer) -> str:
@@ -246,20 +246,20 @@ def _caveats(e: Answer) -> str:
         return ""
     judge = {
         "density": "the model",
-        "committee": "the most doubtful of several models",
+        "committee": "the most sceptical of several models",
     }.get(e.provenance.judge, e.provenance.classifier)
     items = [f"The probabilities are those of {judge}, and as good as the data behind it."]
     if e.step_count:
         causal = (
-            "Cases like this one that have the other outcome look like the end of the path. That "
-            "a change brings the outcome about is not proven."
+            "Cases like this one that have the other outcome look like the end of the path. This "
+            "does not prove that a change causes the outcome."
         )
         others = "Whether a change can be made, and what else it brings, is for people to judge."
         items = [causal, others, *items]
     if e.step_count and float(e.along["percentile"].iloc[0]) < RARE:
         items.append(
             "The start itself is unusual: fewer than "
-            f"{RARE:g}% of cases are less plausible, and the model knows little about such."
+            f"{RARE:g}% of cases are less plausible, and the model knows little about such cases."
         )
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
     return f'<h2>What cannot be promised</h2>\n<ul class="caveats">{listed}</ul>'

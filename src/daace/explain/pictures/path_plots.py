@@ -13,7 +13,8 @@ from matplotlib.ticker import FuncFormatter
 from daace._checks import check_choice
 from daace._formats import percent, shorten
 from daace.explain.answers.answer import Answer
-from daace.explain.answers.curves import contributions, target_log_odds, values_along
+from daace.explain.answers.contributions import contributions, target_log_odds
+from daace.explain.answers.curves import values_along
 from daace.explain.answers.terrain import terrain
 from daace.explain.answers.words import advice, format_change, headline
 from daace.explain.pictures.canvas import (
@@ -157,7 +158,7 @@ def draw_waterfall(e: Answer) -> Plot:
         axes.axvline(edges[-1], color=GOAL, linewidth=1.6)
         axes.set_xlabel(plain(f"log-odds of '{shorten(str(e.target), 30)}', in nats"))
         ends = (percent(share) for share in e.along["posterior"].iloc[[0, -1]])
-        title = "What brings the class, from {} to {}".format(*ends)
+        title = "What raises the probability, from {} to {}".format(*ends)
     else:
         axes.axvline(0, color=QUIET, linewidth=1)
         axes.set_xlabel("change, in standard deviations of each feature")
