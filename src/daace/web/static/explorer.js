@@ -377,6 +377,8 @@ if (page) open(new Server(), page);
 export default {
   render({ model, el }) {
     const host = h("div");
+    // JupyterLab would take arrows on a slider, Ctrl-Z and letters for its own shortcuts.
+    host.addEventListener("focusin", ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true"));
     el.append(host);
     open(new Kernel(model), host, model.get("question"));
   },
