@@ -12,7 +12,7 @@ from daace import fit
 from daace.web.service import Service
 
 #: Random requests to each route; half of them do not follow the schema.
-EXAMPLES = 5
+EXAMPLES = 3
 
 
 # Rows far from all data overflow on the way to their answers: a warning in the log of a server.
