@@ -107,7 +107,7 @@ def test_settings_reach_the_explainer(api, refused, settings, expected):
         ({"settings": {"min_posterior": 2}}, "min_posterior"),
         ({"settings": {"vertices": [99]}}, "vertices"),
         ({"constraints": {"fix": ["age"]}}, "constraints"),
-        ({"constraints": {"fixed": ["shoe size"]}}, "constraints"),
+        ({"constraints": {"fixed": ["shoe size"]}}, "fixed"),
         ({"constraints": {"lower": {"income": "high"}}}, "lower"),
         ({"target": "lent"}, "target"),
     ],
@@ -120,6 +120,28 @@ def test_what_is_wrong_is_said_in_parts(api, refused, body, argument):
     error = response.json()["error"]
     assert error["message"]
     assert error.get("argument", argument) in (argument, "The class")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "argument"),
+    [
+        ({"lower": {"income": 3000}, "upper": {"income": 2000}}, "lower"),
+        ({"links": [{"terms": {"income": 1}}]}, None),
+    ],
+)
+def test_rules_that_contradict_each_other_are_a_conflict(api, refused, constraints, argument):
+    response = api.post("/api/explain", json={"row": refused, "constraints": constraints})
+    assert response.status_code == 409
+    assert response.json()["error"].get("argument") == argument
+
+
+def test_whole_numbers_may_have_a_point(api, refused):
+    """JSON does not tell 2 from 2.0."""
+    some = {"settings": {"seed": 1.0, "vertices": 2.0}, "constraints": {"max_changed": 3.0}}
+    same = {"settings": {"seed": 1, "vertices": 2}, "constraints": {"max_changed": 3}}
+    views = [ask(api, "explain", row=refused, **body) for body in (some, same)]
+    assert views[0]["record"] == views[1]["record"]
+    assert ask(api, "alternatives", row=refused, count=1.0)["best"]["found"]
 
 
 def test_a_goal_out_of_reach_comes_with_remedies_that_help(api, service, refused):
@@ -180,7 +202,7 @@ def test_a_terrain_needs_two_numbers(api, refused, features):
 
 def test_an_answer_that_is_not_kept_is_asked_for_again(api):
     response = api.post("/api/pictures", json={"answer": "long-ago"})
-    assert response.status_code == 422
+    assert response.status_code == 409
     assert "ask the question again" in response.json()["error"]["message"]
 
 
@@ -215,9 +237,13 @@ def test_files_hold_the_answer(api, refused, service):
 
 def test_a_foreign_file_is_refused(api, refused):
     record = ask(api, "explain", row=refused)["record"]
-    for damaged in ({}, {**record, "path": "x"}, {**record, "schema_version": 99}):
+    for damaged, status in (
+        ({}, 422),
+        ({**record, "path": "x"}, 409),
+        ({**record, "schema_version": 99}, 409),
+    ):
         response = api.post("/api/view", json={"record": damaged})
-        assert response.status_code == 422
+        assert response.status_code == status
 
 
 # Batches ------------------------------------------------------------------------------------------
@@ -248,17 +274,17 @@ def test_a_batch_is_that_of_python(api, lender, loans):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "status", "words"),
     [
-        ("", "at least 1 character"),
-        ("age,income\n1,2\n", "every feature"),
-        ("a,a\n1,2\n", "upload.csv"),
-        ('"', "upload.csv"),
+        ("", 422, "at least 1 character"),
+        ("age,income\n1,2\n", 409, "every feature"),
+        ("a,a\n1,2\n", 409, "upload.csv"),
+        ('"', 409, "upload.csv"),
     ],
 )
-def test_what_is_no_table_is_refused(api, text, words):
+def test_what_is_no_table_is_refused(api, text, status, words):
     response = api.post("/api/batches", json={"text": text})
-    assert response.status_code == 422
+    assert response.status_code == status
     assert words in response.json()["error"]["message"]
     assert "/tmp" not in response.text
 

@@ -81,14 +81,14 @@ def test_a_goal_out_of_reach_comes_with_remedies(county_service, serve):
 
 
 def test_wrong_questions_are_answered_with_a_sentence(api):
-    for wrong, words in (
-        ({"fips": 1}, "'fips' must be the FIPS code of a county. Got 1"),
-        ({"fips": LOS_ANGELES, "improve": 5}, "can improve by at most 3"),
-        ({"fips": LOS_ANGELES, "algorithm": "FACE"}, "FACE needs the RealNVP"),
-        ({"fips": LOS_ANGELES, "colour": "red"}, "'colour' is not what was expected"),
+    for wrong, status, words in (
+        ({"fips": 1}, 409, "'fips' must be the FIPS code of a county. Got 1"),
+        ({"fips": LOS_ANGELES, "improve": 5}, 409, "can improve by at most 3"),
+        ({"fips": LOS_ANGELES, "algorithm": "FACE"}, 409, "FACE needs the RealNVP"),
+        ({"fips": LOS_ANGELES, "colour": "red"}, 422, "'colour' is not what was expected"),
     ):
         answer = api.post("/api/plan", json=wrong)
-        assert answer.status_code == 422
+        assert answer.status_code == status
         assert words in answer.json()["error"]["message"]
 
 

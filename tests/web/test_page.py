@@ -9,7 +9,7 @@ from threading import Event
 import pandas as pd
 import pytest
 
-from daace import Explainer, InvalidInput, fit
+from daace import Explainer, InvalidInput, fit, load_table
 from daace.web.service import Service
 from tests.web.browser import Page, axe_core, missing
 
@@ -290,6 +290,19 @@ def test_a_committee_is_shown_and_asked_for_what_it_asks(browser, serve, loans):
     assert f"at least {asked}" in browser.text(".goals")
     drawn = "return document.querySelectorAll('svg .judge').length"
     browser.until(lambda: browser.run(drawn) == count, "the judges")
+
+
+def test_with_three_classes_one_is_chosen_to_begin_with(browser, serve):
+    explainer = fit(load_table("iris"), density="linear-gaussian", judge="density")
+    service = Service(explainer)
+    browser.open(serve(service).url)
+    first = service.people.row(0)["class"]
+    assert browser.question()["target"] == next(c for c in explainer.density.classes_ if c != first)
+    assert browser.text(".plan .steps")
+    browser.click(".goals label", "virginica")
+    browser.settle()
+    choose(browser, "#12")
+    assert browser.question()["target"] == "virginica"
 
 
 def test_nothing_moves_while_the_page_comes(browser, serve, service):

@@ -10,10 +10,13 @@ from fastapi import FastAPI, Path, Query, Request
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from daace.exceptions import InvalidInput
+from daace.web.exact import Exact
 from daace.web.guard import Application, Guard
 from daace.web.jobs import Task, Tasks
-from daace.web.replies import as_json, new_application, result_of
-from daace.web.schema import Answered, AskMore, AskRow, Axes, Seen, Upload, row_schema
+from daace.web.questions import RowQuestion
+from daace.web.replies import answering, as_json, new_application, result_of
+from daace.web.schema import Answered, AskMore, AskRow, Axes, Body, Seen, Upload
 from daace.web.service import FORMATS, Service
 from daace.web.uploads import read_upload
 
@@ -46,31 +49,42 @@ def make_app(service: Service, *, host: str = "127.0.0.1", token: str = "") -> A
     app = new_application(
         "explorer", jobs, title="DAACE", version=str(service.facts["version"]), about=ABOUT
     )
-    _describe_rows(app, service)
+    exact = Exact(service.facts)
+    _describe_parts(app, exact)
     _add_facts(app, service)
-    _add_questions(app, service, jobs)
-    _add_answers(app, service, jobs)
-    _add_jobs(app, service, jobs)
+    _add_questions(app, service, jobs, exact)
+    _add_answers(app, service, jobs, exact)
+    _add_jobs(app, service, jobs, exact)
     return Guard(app, host=host, token=token)
 
 
-def _describe_rows(app: FastAPI, service: Service) -> None:
-    """Have the schema name the features and classes of this model."""
+def _describe_parts(app: FastAPI, exact: Exact) -> None:
+    """Have the schema say what questions to this model may hold."""
     plain = app.openapi
 
-    def with_features() -> dict[str, Any]:
+    def with_parts() -> dict[str, Any]:
+        known = app.openapi_schema is not None
         schema: dict[str, Any] = plain()
-        row, target = row_schema(service.facts), [*service.facts["classes"], None]
-        for name in ("AskRow", "AskMore", "Answered", "Axes", "Upload"):
-            body = schema["components"]["schemas"][name]["properties"]
-            body["target"].update(enum=target)
-            if name in ("AskRow", "AskMore"):
-                body["row"].update(row)
-            elif "row" in body:
-                body["row"]["anyOf"][0].update(row)
+        if not known:
+            exact.describe(schema["components"]["schemas"])
         return schema
 
-    app.openapi = with_features
+    app.openapi = with_parts
+
+
+def _read(service: Service, exact: Exact, body: Body) -> dict[str, Any]:
+    """Return the content of a body.
+
+    Raises:
+        InvalidInput: it does not follow the schema.
+    """
+    record = body.model_dump()
+    try:
+        return exact.read(type(body).__name__, record)
+    except InvalidInput:
+        # The package says more of unknown names, if that is what is wrong.
+        RowQuestion.read(record).arguments(service.explainer, "explain", limit=None)
+        raise
 
 
 def _add_facts(app: FastAPI, service: Service) -> None:
@@ -82,7 +96,10 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     @app.get("/api/network", tags=["model"])
     def network() -> Response:
         """Return the Bayesian network behind the model: nodes on a circle, arcs with a sign."""
-        return as_json(service.network)
+        try:
+            return as_json(service.network)
+        except InvalidInput as error:
+            raise HTTPException(404, str(error)) from None
 
     @app.get("/api/rows", tags=["rows"])
     def rows(
@@ -101,16 +118,17 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         return as_json(service.people.row(number))
 
 
-def _add_questions(app: FastAPI, service: Service, jobs: Tasks) -> None:
+def _add_questions(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> None:
     several = SEVERAL * service.time_limit
 
     async def ask(
         request: Request, kind: str, body: AskRow | AskMore, *, slow: bool = False
     ) -> Response:
-        record = body.model_dump()
+        record = _read(service, exact, body)
         work: Callable[[dict[str, Any]], dict[str, Any]] = getattr(service, kind)
-        job = jobs.start(kind, lambda _: work(record), slow=slow, name=body.job, limit=several)
-        return as_json(await result_of(job, request))
+        with answering():
+            job = jobs.start(kind, lambda _: work(record), slow=slow, name=body.job, limit=several)
+            return as_json(await result_of(job, request))
 
     @app.post("/api/explain", tags=["questions"])
     async def explain(body: AskRow, request: Request) -> Response:
@@ -133,7 +151,7 @@ def _add_questions(app: FastAPI, service: Service, jobs: Tasks) -> None:
         return await ask(request, "tradeoff", body, slow=True)
 
 
-def _add_answers(app: FastAPI, service: Service, jobs: Tasks) -> None:
+def _add_answers(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> None:
     several = SEVERAL * service.time_limit
 
     async def look(
@@ -143,9 +161,10 @@ def _add_answers(app: FastAPI, service: Service, jobs: Tasks) -> None:
         *,
         given: dict[str, Any] | None = None,
     ) -> Any:
-        record = {**body.model_dump(), **(given or {})}
+        record = {**_read(service, exact, body), **(given or {})}
         work = getattr(service, kind)
-        return await result_of(jobs.start(kind, lambda _: work(record), limit=several), request)
+        with answering():
+            return await result_of(jobs.start(kind, lambda _: work(record), limit=several), request)
 
     @app.post("/api/view", tags=["answers"])
     async def view(body: Seen, request: Request) -> Response:
@@ -169,20 +188,22 @@ def _add_answers(app: FastAPI, service: Service, jobs: Tasks) -> None:
         return _file(made.text, made.kind, made.name)
 
 
-def _add_jobs(app: FastAPI, service: Service, jobs: Tasks) -> None:
+def _add_jobs(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> None:
     @app.post("/api/batches", tags=["batches"], status_code=202)
     async def upload(body: Upload) -> Response:
         """Explain every row of a table; returns the job, whose result is fetched when it is done.
 
         `target`, `settings` and `constraints` hold for all rows.
         """
-        question, frame = await asyncio.to_thread(read_upload, service, body.model_dump())
-        job = jobs.start(
-            "batch",
-            lambda job: service.batch(question, frame, job.advance),
-            slow=True,
-            name=body.job,
-        )
+        record = _read(service, exact, body)
+        with answering():
+            question, frame = await asyncio.to_thread(read_upload, service, record)
+            job = jobs.start(
+                "batch",
+                lambda job: service.batch(question, frame, job.advance),
+                slow=True,
+                name=body.job,
+            )
         job.total = len(frame)
         return as_json(job.to_record(), status=202)
 

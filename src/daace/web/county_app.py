@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Request
 from fastapi.responses import Response
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import BeforeValidator, Field, Strict, StrictBool, StrictInt
 
+from daace.eqi.policy.request import ALGORITHMS
 from daace.web.county_service import CountyService
 from daace.web.guard import Application, Guard
 from daace.web.jobs import Tasks
-from daace.web.replies import as_json, new_application, result_of
-from daace.web.schema import Body
+from daace.web.replies import answering, as_json, new_application, result_of
+from daace.web.schema import Body, whole
 from daace.web.service import TIME_LIMIT
 
 ABOUT = (
@@ -24,9 +25,15 @@ ABOUT = (
 class AskCounty(Body):
     """A question about one county."""
 
-    fips: Annotated[StrictInt, Field(ge=0, le=99999, description="FIPS code of the county.")]
+    fips: Annotated[
+        StrictInt,
+        Field(ge=0, le=99999, description="FIPS code of the county."),
+        BeforeValidator(whole),
+    ]
     improve: Annotated[
-        StrictInt, Field(ge=1, le=6, description="By how many of the seven categories.")
+        StrictInt,
+        Field(ge=1, le=6, description="By how many of the seven categories."),
+        BeforeValidator(whole),
     ] = 2
     consistent: Annotated[
         StrictBool, Field(description="Whether indices must follow from the variables.")
@@ -38,10 +45,11 @@ class AskCounty(Body):
         StrictBool, Field(description="Fix what a county cannot set: weather, rock, people.")
     ] = False
     penalty: Annotated[
-        float, Field(ge=0, le=50, description="How much to avoid implausible terrain.")
+        float, Strict(), Field(ge=0, le=50, description="How much to avoid implausible terrain.")
     ] = 5.0
     algorithm: Annotated[
-        str, Field(max_length=20, description="BayesACE; with a flow also DAACE, FACE, Wachter.")
+        Literal[tuple(ALGORITHMS)],  # type: ignore[valid-type]
+        Field(description="BayesACE; with a flow also DAACE, FACE, Wachter."),
     ] = "BayesACE"
 
 
@@ -68,7 +76,8 @@ def make_county_app(
     async def plan(body: AskCounty, request: Request) -> Response:
         """What would have to change in this county, in words and units."""
         record = body.model_dump()
-        job = jobs.start("plan", lambda _: service.plan(record), limit=TIME_LIMIT)
-        return as_json(await result_of(job, request))
+        with answering():
+            job = jobs.start("plan", lambda _: service.plan(record), limit=TIME_LIMIT)
+            return as_json(await result_of(job, request))
 
     return Guard(app, host=host, token=token)

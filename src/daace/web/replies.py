@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import CancelledError
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -27,15 +27,26 @@ from daace.web.schema import Failure
 #: Seconds between two checks whether a client still waits.
 LOOK = 0.2
 
+
+class Unanswerable(DaaceError):
+    """A question that follows the schema, but cannot be answered; the cause says why."""
+
+
+#: When a question that follows the schema gets no answer.
+UNANSWERABLE = (
+    "The search was stopped, or the request follows this schema but cannot be answered: its parts "
+    "contradict each other or the model, or the answer that it names is no longer kept."
+)
+
 #: What every route may say besides its answer.
 FAILURES: dict[int | str, dict[str, Any]] = {
     400: {"model": Failure, "description": "The body is no JSON."},
     401: {"model": Failure, "description": "The token is missing."},
     403: {"model": Failure, "description": "The request comes from another site."},
     404: {"model": Failure, "description": "There is no such thing."},
-    409: {"model": Failure, "description": "The search was stopped."},
+    409: {"model": Failure, "description": UNANSWERABLE},
     413: {"model": Failure, "description": "The body is too large."},
-    422: {"model": Failure, "description": "An argument is not what was expected."},
+    422: {"model": Failure, "description": "The request does not follow this schema."},
     503: {"model": Failure, "description": "Too many questions wait already."},
 }
 
@@ -91,6 +102,21 @@ def _add_page(app: FastAPI, name: str) -> None:
         return HTMLResponse(text, headers={"content-security-policy": PAGE_POLICY})
 
 
+@contextmanager
+def answering() -> Iterator[None]:
+    """Answer a request that follows the schema: what is wrong now is in what it means.
+
+    Raises:
+        Unanswerable: there is no answer.
+    """
+    try:
+        yield
+    except (Stopped, Busy):
+        raise
+    except DaaceError as error:
+        raise Unanswerable(str(error)) from error
+
+
 async def result_of(job: Task, request: Request) -> Any:
     """Return what a job makes; stop it if the client has gone.
 
@@ -112,9 +138,7 @@ def _add_errors(app: FastAPI) -> None:
     """Answer every error of an application with a sentence."""
 
     def invalid(_: Request, error: Exception) -> Response:
-        assert isinstance(error, InvalidInput)
-        parts = {name: getattr(error, name) for name in ("argument", "expected", "got", "remedy")}
-        return _failure(422, str(error), **parts)
+        return _failure(422, str(error), **_parts(error))
 
     def unexpected(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -128,8 +152,9 @@ def _add_errors(app: FastAPI) -> None:
         )  # fmt: skip
 
     def of_ours(_: Request, error: Exception) -> Response:
-        status = 503 if isinstance(error, Busy) else 409 if isinstance(error, Stopped) else 422
-        return _failure(status, str(error))
+        ended = isinstance(error, Stopped | Unanswerable)
+        status = 503 if isinstance(error, Busy) else 409 if ended else 422
+        return _failure(status, str(error), **_parts(error.__cause__))
 
     def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -148,6 +173,13 @@ def _add_errors(app: FastAPI) -> None:
     app.add_exception_handler(DaaceError, of_ours)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(Exception, internal)
+
+
+def _parts(error: BaseException | None) -> dict[str, str]:
+    """Return what an error says in parts, if it does."""
+    if not isinstance(error, InvalidInput):
+        return {}
+    return {name: getattr(error, name) for name in ("argument", "expected", "got", "remedy")}
 
 
 def _failure(status: int, message: str, *, headers: Any = None, **parts: str) -> Response:

@@ -1,24 +1,34 @@
-"""The bodies of requests, as OpenAPI documents them."""
+"""The bodies of requests, as OpenAPI documents them; `Exact` adds what one model may be asked."""
 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
-from dataclasses import fields
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
-from daace.landscape.constraints import Constraints
 from daace.landscape.rules.reading import options
 from daace.web.questions import known_settings
 
 RULES = "; ".join(f"`{rule.name}`: {rule.help.rstrip('.')}" for rule in options())
 
-#: A value of a feature.
-Cell: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr | None
+
+def whole(value: Any) -> Any:
+    """Return 2 for 2.0, which JSON does not tell apart."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 Row: TypeAlias = Annotated[
-    dict[str, Cell],
+    dict[str, Any],
     Field(description="Value of every feature in your units, null where it is missing."),
 ]
 Target: TypeAlias = Annotated[
@@ -28,7 +38,6 @@ Target: TypeAlias = Annotated[
 Settings: TypeAlias = Annotated[
     dict[str, Any],
     Field(
-        json_schema_extra={"propertyNames": {"enum": list(known_settings())}},
         description="Settings by name, as of `Explainer.explain` and the command line: "
         f"{', '.join(known_settings())}.",
     ),
@@ -36,7 +45,6 @@ Settings: TypeAlias = Annotated[
 Rules: TypeAlias = Annotated[
     dict[str, Any],
     Field(
-        json_schema_extra={"propertyNames": {"enum": [rule.name for rule in fields(Constraints)]}},
         description=f"Rules by name, as of `daace.Constraints`. {RULES}.",
     ),
 ]
@@ -52,6 +60,24 @@ Known: TypeAlias = Annotated[
     Field(
         min_length=1, max_length=80, description="`answer` of a response: the answer that is meant."
     ),
+]
+
+
+#: What every exported answer has.
+OF_EXPORTED = ("schema", "schema_version")
+
+
+def _is_exported(record: dict[str, Any]) -> dict[str, Any]:
+    missing = [name for name in OF_EXPORTED if name not in record]
+    if missing:
+        raise ValueError(f"'{missing[0]}' is missing")
+    return record
+
+
+Exported: TypeAlias = Annotated[
+    dict[str, Any],
+    AfterValidator(_is_exported),
+    Field(json_schema_extra={"required": list(OF_EXPORTED)}),
 ]
 
 
@@ -79,7 +105,7 @@ class AskMore(Body):
     settings: Settings = {}
     constraints: Rules = {}
     job: Name = None
-    count: Annotated[StrictInt, Field(ge=1, le=6)] = 3
+    count: Annotated[StrictInt, Field(ge=1, le=6), BeforeValidator(whole)] = 3
 
 
 class Answered(Body):
@@ -107,7 +133,7 @@ class Seen(Body):
     """An answer to look at again: one that is kept, or the content of an exported file."""
 
     answer: Known = None
-    record: dict[str, Any] | None = Field(None, description="JSON that was exported.")
+    record: Exported | None = Field(None, description="JSON that was exported.")
 
 
 class Upload(Body):
@@ -135,22 +161,3 @@ class Failure(Body):
     """The body of every response that is not an answer."""
 
     error: Fault
-
-
-def row_schema(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a row of one model: a value of its kind for every feature.
-
-    Args:
-        facts: of the model.
-    """
-    properties = {feature["name"]: _cell_schema(feature) for feature in facts["features"]}
-    return {"properties": properties, "required": list(properties)}
-
-
-def _cell_schema(feature: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of one value: a level, or a number."""
-    gap = [None] if feature["missing"] else []
-    if "levels" in feature:
-        return {"enum": [*feature["levels"], *gap]}
-    kinds = ["integer" if feature["kind"] == "whole" else "number", *(["null"] if gap else [])]
-    return {"type": kinds, "description": feature["unit"] or feature["kind"]}

@@ -19,7 +19,7 @@ export function featureCurves(get) {
       const chosen = [...pictures.features]
         .sort((a, b) => Math.abs(b.moves.at(-1)) - Math.abs(a.moves.at(-1)))
         .slice(0, MOST);
-      const labels = Math.min(150, width * 0.36);
+      const labels = Math.min(150, Math.max(116, width * 0.36));
       const low = Math.min(0, ...chosen.flatMap((f) => f.moves));
       const high = Math.max(0, ...chosen.flatMap((f) => f.moves));
       const count = chosen[0].moves.length;
@@ -59,7 +59,7 @@ export function featureCurves(get) {
               ]),
               class: "leader",
             }),
-            text(width - labels + 4, ends[k] + 4, f.feature, { class: "label" }, Math.floor(labels / 7)),
+            text(width - labels + 4, ends[k] + 4, f.feature, { class: "label" }, Math.floor((labels - 6) / 7.2)),
           );
         }),
       );

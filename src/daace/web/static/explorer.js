@@ -168,7 +168,7 @@ class Explorer {
   async begin(given) {
     this.network.load(this.backend);
     const rows = this.people.load();
-    if (given) this.store.replace(given, "the given row");
+    if (given) this.store.replace({ ...given, target: given.target ?? this.aim() }, "the given row");
     else if (!this.link || !this.link.follow()) {
       const found = await rows;
       if (found.rows.length) this.choose(found.rows[0]);
@@ -181,9 +181,16 @@ class Explorer {
     // Bounds belong to one person's values: the next one may be outside of them.
     const { lower, upper, links, ...kept } = now.constraints;
     this.store.replace(
-      { row: person.row, target: null, settings: now.settings, constraints: kept },
+      { row: person.row, target: this.aim(person.class), settings: now.settings, constraints: kept },
       `row #${person.number}`,
     );
+  }
+
+  /** The class to begin with: of more than two, the chosen one, or the first that a person is not in. */
+  aim(recorded) {
+    const { classes } = this.facts;
+    if (classes.length === 2) return null; // the less probable one
+    return this.store.question?.target ?? classes.find((label) => label !== recorded);
   }
 
   /** Go on from a step of the plan, which can then be edited. */
@@ -377,6 +384,8 @@ if (page) open(new Server(), page);
 export default {
   render({ model, el }) {
     const host = h("div");
+    // JupyterLab would take arrows on a slider, Ctrl-Z and letters for its own shortcuts.
+    host.addEventListener("focusin", ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true"));
     el.append(host);
     open(new Kernel(model), host, model.get("question"));
   },
