@@ -4,7 +4,8 @@ Forty problems with two numbers and up to 24 combinations of codes. The oracle s
 equation on a grid for each combination, in the order in which a path can pass through them; between
 two of them it pays for the switch wherever that is cheapest. Godunov's scheme is of first order and
 its values are too large, so the values of two grids are extrapolated; the difference of the two
-bounds the error.
+bounds the error. A unit of length costs at least 1, so a path leads no farther from the start than
+what it costs: where that is little, the grid ends there, which makes it finer.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ CODES = (
 
 #: Distance from the start within which a straight line is taken to be the cheapest path.
 NEAR = 0.4
+
+#: Paths that cost less than this share of the grid's width need a grid that ends nearer.
+SHORT = 0.25
+
+#: Share of the farthest way from the start within which lines are, where the grid ends there.
+NEARER = 0.2
 
 
 def make_problem(number: int) -> Problem:
@@ -64,12 +71,20 @@ def make_problem(number: int) -> Problem:
 
 
 class LayeredGrid:
-    """The terrain of every combination of codes on a grid with the start on a node."""
+    """The terrain of every combination of codes on a grid with the start on a node.
 
-    def __init__(self, problem: Problem, cells: int) -> None:
+    Args:
+        problem: with two numbers, the first features.
+        cells: along the longer side.
+        reach: how far from the start the grid ends.
+    """
+
+    def __init__(self, problem: Problem, cells: int, reach: float = np.inf) -> None:
         self.problem, self.land = problem, problem.landscape
-        feasible = problem.feasible
-        low, high, x = feasible.lower[:2], feasible.upper[:2], problem.x[:2]
+        feasible, x = problem.feasible, problem.x[:2]
+        low = np.maximum(feasible.lower[:2], x - reach)
+        high = np.minimum(feasible.upper[:2], x + reach)
+        self.near = min(NEAR, NEARER * reach)
         self.spacing = float((high - low).max()) / cells
         below = np.floor((x - low) / self.spacing).astype(int)
         above = np.floor((high - x) / self.spacing).astype(int)
@@ -150,7 +165,7 @@ class LayeredGrid:
     def _near_start(self) -> np.ndarray:
         """Return the cost of straight lines to the nodes near the start."""
         first = np.full(len(self.points), np.inf)
-        near = np.flatnonzero(np.linalg.norm(self.points - self.problem.x[:2], axis=1) <= NEAR)
+        near = np.flatnonzero(np.linalg.norm(self.points - self.problem.x[:2], axis=1) <= self.near)
         ends = self._rows(self.start)[near]
         lines = np.stack([np.repeat(self.problem.x[None], len(near), axis=0), ends], axis=1)
         first[near] = self.land.path_costs(lines)
@@ -182,7 +197,12 @@ def march(price: np.ndarray, first: np.ndarray, spacing: float) -> np.ndarray:
 def compare(number: int, cells: tuple[int, int] = (120, 240)) -> dict[str, object]:
     """Return what one problem costs, by the planner and by the oracle."""
     problem = make_problem(number)
+    reach = np.inf
+    widest = float((problem.feasible.upper - problem.feasible.lower)[:2].max())
     coarse, fine = (LayeredGrid(problem, count).cheapest() for count in cells)
+    while fine < SHORT * min(widest, reach):  # what it costs is never too little
+        reach = fine
+        coarse, fine = (LayeredGrid(problem, count, reach).cheapest() for count in cells)
     exact = 2 * fine - coarse
     plan, verdict = judge_planner(problem, exact)
     return {

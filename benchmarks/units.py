@@ -2,9 +2,10 @@
 
     python -m benchmarks.units [--rows 20]
 
-The amounts of credit_default, many of them exactly 0, in dollars, in thousands of dollars, and each
-in a unit of its own (a power of ten between 1/1000 and 1000). Profiles are fitted on the same 2,000
-rows; amounts are numbers in all three, since thousands have fractions. `terrain` is the largest
+The amounts of credit_default, many of them exactly 0, in dollars, in thousands of dollars, each in
+a unit of its own (a power of ten between 1/1000 and 1000), and each times a power of two (1/64 to
+32), which changes no digit. Profiles are fitted on the same 2,000
+rows; amounts are numbers in all, since thousands have fractions. `terrain` is the largest
 relative difference of the local cost f(u) from that in dollars at 1,000 other rows; `cost` the
 largest relative difference of the cost of a path, and `end` that of a value at its end, in standard
 deviations; `same` counts answers that change the same features, by the same levels.
@@ -28,10 +29,12 @@ SEEN, OTHERS = 2000, 1000
 def units(amounts: list[str]) -> dict[str, dict[str, float]]:
     """Return the factor of each amount, by the name of the unit."""
     powers = 10.0 ** (np.arange(len(amounts)) % 7 - 3)
+    twos = 2.0 ** (5 * np.arange(len(amounts)) % 12 - 6)
     return {
         "dollars": dict.fromkeys(amounts, 1.0),
         "thousands": dict.fromkeys(amounts, 1e-3),
         "each its own": dict(zip(amounts, powers.tolist(), strict=True)),
+        "powers of two": dict(zip(amounts, twos.tolist(), strict=True)),
     }
 
 

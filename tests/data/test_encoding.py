@@ -461,3 +461,14 @@ def test_numbers_of_answers_come_back_to_the_last_bit() -> None:
     assert exact.iloc[0].tolist() == [30.25, 2.5, 0.1, "rent"]
     assert encoding.decode(row, whole=["age"])["age"].tolist() == [30]
     assert encoding.decode(row).dtypes.astype(str).tolist()[:3] == ["int64", "object", "float32"]
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_gaps_in_objects_are_what_they_were(gap: object) -> None:
+    levels = np.array(["a", "b", gap], dtype=object)
+    frame = pd.DataFrame({"x": pd.Series(np.tile(levels, 20), dtype=object), "y": [1.5, 2.5] * 30})
+    encoding = Table.from_frame(frame.assign(c=[0, 1] * 30), target="c").encoding
+    again = Encoding.from_json(encoding.to_json())
+    back = again.decode(again.encode(frame))["x"]
+    assert back[2] is None if gap is None else back[2] != back[2]
+    assert back[:2].tolist() == ["a", "b"]

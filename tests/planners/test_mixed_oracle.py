@@ -8,7 +8,7 @@ from benchmarks import atom_oracle
 from benchmarks.mixed_oracle import compare
 
 
-@pytest.mark.parametrize("number", [0, 7, 11, 13, 21])
+@pytest.mark.parametrize("number", [0, 7, 11, 13, 21, 30])
 def test_paths_come_close_to_the_cheapest(number: int) -> None:
     row = compare(number, cells=(60, 120))
     assert row["valid"]

@@ -49,13 +49,16 @@ def dtype_name(dtype: Any) -> str:
     return "float64" if pd.api.types.is_numeric_dtype(dtype) else "str"
 
 
-def cells(levels: Sequence[Level | None], dtype: str, *, categories: Any = None) -> Any:
+def cells(
+    levels: Sequence[Level | None], dtype: str, *, categories: Any = None, gap: Any = None
+) -> Any:
     """Return levels as an array of the user's dtype, None as what is missing there.
 
     Args:
         levels: one for each cell.
         dtype: name of the dtype.
         categories: the categories of a categorical dtype and whether they are ordered.
+        gap: what is missing in an array of objects.
     """
     if categories is not None:
         names, ordered = categories
@@ -65,7 +68,7 @@ def cells(levels: Sequence[Level | None], dtype: str, *, categories: Any = None)
         return pd.Categorical.from_codes(found, dtype=known)
     if dtype == "object":
         array = np.empty(len(levels), dtype=object)
-        array[:] = list(levels)
+        array[:] = [gap if level is None else level for level in levels]
         return array
     kind: Any = pd.api.types.pandas_dtype(dtype)
     if isinstance(kind, np.dtype):

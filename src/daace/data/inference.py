@@ -40,6 +40,7 @@ class Column:
         kind: of the feature that it will be.
         dtype: name of the user's dtype.
         order: the levels of an ordered one from low to high, if they were given.
+        none_gaps: whether it holds objects, and its gaps are None.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Column:
     kind: Kind
     dtype: str
     order: tuple[Level, ...] = ()
+    none_gaps: bool = False
 
 
 def check_kinds(kinds: Any, order: Any, names: Sequence[str]) -> None:
@@ -139,6 +141,7 @@ def infer_feature(column: Column, *, unit: str = "") -> Feature | str:
         return _number_feature(column, shared)
     counts = _levels(column)
     gaps = bool(series.isna().any())
+    shared["none_gaps"] = gaps and column.none_gaps
     levels = list(counts)
     pooled: list[Level] = []
     if column.kind == "category":

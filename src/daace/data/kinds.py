@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from daace._json import read_number, read_text
 from daace.data.dtypes import KNOWN, Level, cells
 
@@ -35,6 +37,7 @@ class Feature:
         levels: of an ordered feature (from low to high) or category, without pooled ones.
         pooled: number of rare levels behind the code "other"; their names are not kept.
         gaps: whether an ordered feature or category has a code for "missing".
+        none_gaps: whether its gaps are None, in a column of objects; else they are NaN there.
         atoms: values of a number that many rows share, ascending; last NaN if rows have gaps.
         clear: for each of the atoms that are values, how far below and above it rows have no other
             value, but for a few; empty if that is not known.
@@ -60,6 +63,7 @@ class Feature:
     levels: tuple[Level, ...] = ()
     pooled: int = 0
     gaps: bool = False
+    none_gaps: bool = False
     atoms: tuple[float, ...] = ()
     clear: tuple[tuple[float, float], ...] = ()
     fill: float = 0.0
@@ -134,12 +138,22 @@ class Feature:
         categories = None
         if self.categories is not None:
             categories = ((*self.categories, *pool), self.categories_ordered)
-        return cells(values, self.dtype, categories=categories)
+        gap = None if self.none_gaps else np.nan
+        return cells(values, self.dtype, categories=categories, gap=gap)
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold; what has its default value is left out."""
         record: dict[str, Any] = {"name": self.name, "kind": self.kind, "dtype": self.dtype}
-        for key in ("pooled", "gaps", "fill", "lower", "upper", "unit", "perhaps_immutable"):
+        for key in (
+            "pooled",
+            "gaps",
+            "none_gaps",
+            "fill",
+            "lower",
+            "upper",
+            "unit",
+            "perhaps_immutable",
+        ):
             if getattr(self, key) != type(self).__dataclass_fields__[key].default:
                 record[key] = getattr(self, key)
         if self.levels:
@@ -171,6 +185,7 @@ class Feature:
             levels=read_levels(record.get("levels", [])),
             pooled=_read(record, "pooled", int, 0),
             gaps=_read(record, "gaps", bool, False),
+            none_gaps=_read(record, "none_gaps", bool, False),
             atoms=tuple(_read_atom(atom) for atom in _read(record, "atoms", list, [])),
             clear=tuple(_read_sides(sides) for sides in _read(record, "clear", list, [])),
             fill=read_number(record.get("fill", 0.0)),

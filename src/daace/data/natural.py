@@ -6,6 +6,7 @@ import numpy as np
 
 from daace._typing import FloatArray
 from daace.data.names import is_share
+from daace.data.spacing import find_spacing
 
 #: What fewer rows have in common is not kept, since a model must not reveal a few people.
 FEWEST_ROWS = 10
@@ -16,8 +17,9 @@ FEWEST_ROWS = 10
 #: split them. In small tables an atom has at least `FEWEST_ROWS` rows.
 ATOM_SHARE, SPIKE_SHARE, SPIKE = 0.1, 0.05, 2.0
 
-#: An end of whole numbers is a wall if it has at least this share of the rows that the nearest
-#: other values have on average, so that the column does not fade out there: days begin at 1.
+#: An end of numbers with a spacing, such as whole ones, is a wall if it has at least this share of
+#: the rows that the nearest other values have on average, so that the column does not fade out
+#: there: days begin at 1.
 WALL, NEAREST_VALUES = 0.1, 5
 
 
@@ -79,7 +81,7 @@ def natural_bounds(name: str, values: FloatArray) -> tuple[float | None, float |
     Not below 0, if no row was. Not above 1 (or 100), if all rows are between 0 and 1 (or 100) and
     either the name says that it is a share, or rows stand at both ends: measurements that happen
     to be small are not bounded. Not beyond an end at which many rows stand: an atom, or an end of
-    whole numbers that do not fade out there.
+    numbers with a spacing, such as whole ones, that do not fade out there.
 
     Args:
         name: of the feature.
@@ -105,11 +107,11 @@ def natural_bounds(name: str, values: FloatArray) -> tuple[float | None, float |
 def _walls(values: FloatArray) -> tuple[float | None, float | None]:
     """Return the ends of numbers at which many rows stand."""
     distinct, counts = np.unique(values, return_counts=True)
-    atoms, whole = find_atoms(values), is_whole(values) and len(distinct) > NEAREST_VALUES
+    atoms, even = find_atoms(values), len(distinct) > NEAREST_VALUES and find_spacing(values) > 0
 
     def is_wall(end: int, nearest: slice) -> bool:
         many = counts[end] >= FEWEST_ROWS
-        steep = whole and counts[end] >= WALL * counts[nearest].mean()
+        steep = even and counts[end] >= WALL * counts[nearest].mean()
         return len(distinct) > 1 and bool(distinct[end] in atoms or (many and steep))
 
     lower = float(distinct[0]) if is_wall(0, slice(1, 1 + NEAREST_VALUES)) else None

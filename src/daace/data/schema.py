@@ -152,10 +152,14 @@ def _read(
     """Return a column with the kind that the user gave, or that its values have."""
     given: Any = "ordered" if name in order else kinds.get(name)
     series = screen(name, cells, category=given in ("ordered", "category"))
+    none_gaps = pd.api.types.is_object_dtype(cells.dtype) and all(  # an encoder tells it from NaN
+        value is None for value in cells[cells.isna()]
+    )
     return Column(
         name,
         series,
         given or infer_kind(series),
         dtype_name(cells.dtype),
         tuple(plain_level(level) for level in order.get(name, ())),
+        none_gaps,
     )

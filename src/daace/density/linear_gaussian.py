@@ -13,6 +13,7 @@ from daace._checks import check_choice, check_integer, check_word_or
 from daace._typing import FloatArray, IntArray, Labels, Pullback
 from daace._warnings import warn_user
 from daace._wording import quote
+from daace.data.spacing import find_spacing
 from daace.data.table import Table, check_numbers, check_table
 from daace.density.base import ConditionalDensity
 from daace.density.base_measure import weigh_lines
@@ -154,8 +155,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         ends = np.searchsorted(y[order], np.arange(1, len(self.classes_)))
         rows = np.split(X[order], ends)
         counted = np.split(count_copies(numbers, y)[order], ends)
-        whole = (table.X == table.X.round()).all(axis=0)
-        grid = whole / 12 / self.standardizer_.scale**2
+        grid = _rounding(table) / self.standardizer_.scale**2
         trade: Trade = NumbersOnly(grid, climb)
         if coded:
             grid = grid[layout.numbers]
@@ -385,3 +385,13 @@ class LinearGaussianNetwork(ConditionalDensity):
             return hill_climb(stats, begin, max_parents=most, forced=forced, forbidden=forbidden)
 
         return climb
+
+
+def _rounding(table: Table) -> FloatArray:
+    """Return the variance that rounding hides in each column (Sheppard's correction)."""
+    atoms = table.encoding.atom_columns
+    found = np.zeros(table.X.shape[1])
+    for j in table.encoding.number_columns:
+        values = table.X[:, j]
+        found[j] = find_spacing(values[table.X[:, atoms[j]] == 0] if j in atoms else values)
+    return found**2 / 12

@@ -17,7 +17,7 @@ from daace.explain.answers.remarks import find_denial, find_doubts, find_odditie
 from daace.explain.asking.query import Query
 from daace.explain.asking.solving import Solved
 from daace.explain.explanation import Explanation
-from daace.landscape.rows import frame_of_codes, frame_of_rows
+from daace.landscape.rows import frame_of_codes, frame_of_numbers, frame_of_rows
 from daace.landscape.switches import Switches
 from daace.notes import Note
 from daace.planners.base import Planner, Status
@@ -121,7 +121,7 @@ def frame_of_features(
     """
     encoding, features = density.encoding_, list(density.features_)
     if not (encoding.code_sizes or encoding.derived):
-        return frame_of_rows(rows, density.features_, whole=whole)
+        return frame_of_numbers(rows, encoding, whole=whole)
     if np.isnan(rows).any():  # a row that cannot be read
         return pd.DataFrame(np.nan, index=range(len(rows)), columns=features)
     frame = frame_of_codes(rows, encoding, like=like)

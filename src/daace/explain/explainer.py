@@ -21,8 +21,9 @@ from daace.explain.asking.solving import solve_row
 from daace.explain.decision import DecisionReasons, find_decision_reasons
 from daace.explain.explanation import Explanation
 from daace.explain.files.model_file import save
-from daace.explain.judging.classifier import ClassifierPosterior, Judges
+from daace.explain.judging.classifier import ClassifierPosterior
 from daace.explain.judging.committee import Committee
+from daace.explain.judging.judges import Judges
 from daace.explain.several.alternatives import with_alternatives
 from daace.explain.several.front import ExplanationFront, check_search, search_front
 from daace.explain.several.many_rows import ManyRows

@@ -97,6 +97,29 @@ def frame_of_rows(
     return frame
 
 
+def frame_of_numbers(
+    rows: FloatArray, encoding: Encoding, *, whole: Sequence[int] | IntArray = ()
+) -> pd.DataFrame:
+    """Return rows of a table without codes as a frame in the user's dtypes.
+
+    Nothing is rounded: a column of integers in which one number is not whole is float64, and so is
+    one of float32.
+
+    Args:
+        rows: in user units, shape `(rows, features)`.
+        encoding: what the columns are.
+        whole: positions of columns that are whole numbers, and get an integer dtype.
+    """
+    if encoding.plain:
+        return frame_of_rows(rows, encoding.names, whole=whole)
+    frame = encoding.decode(rows, whole=())
+    floats = [j for j in whole if encoding.features[j].dtype == "float64"]
+    if floats:
+        numbers = frame_of_rows(rows, encoding.names, whole=floats)
+        frame = frame.assign(**{name: numbers[name] for name in numbers.columns[floats]})
+    return frame
+
+
 def frame_of_codes(
     rows: FloatArray, encoding: Encoding, *, like: pd.DataFrame | None = None
 ) -> pd.DataFrame:

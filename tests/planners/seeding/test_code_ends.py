@@ -6,7 +6,7 @@ from daace import GaussianMixture, Goal, Landscape, PathOptimizer, Problem
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.landscape.rows import UserRow
-from daace.planners.seeding.code_ends import find_code_ends
+from daace.planners.seeding.code_ends import CodeGoals, find_code_ends
 
 
 class Picky:
@@ -40,3 +40,56 @@ def test_few_draws_that_meet_the_goal_are_found_wherever_they_are() -> None:
     assert (ends.inside[:, 1:] == 3).all()
     plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
     assert plan.found
+
+
+class Counting:
+    """A judge that looks at a number alone, and remembers the rows that it is asked about."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def __init__(self, threshold):
+        self.threshold, self.asked = threshold, []
+
+    def log_posterior(self, X):
+        self.asked.append(X)
+        chance = np.where(X[:, 0] > self.threshold, 0.9, 0.1)
+        return np.log(np.column_stack([1 - chance, chance]))
+
+
+class CountingRows(Counting):
+    """One that judges rows of users, as a classifier does."""
+
+    def log_posterior_of_row(self, row, *, alone):
+        return self.log_posterior(row.reshape(1, -1))
+
+
+def ends_and_rows(judge: Counting) -> tuple[CodeGoals, np.ndarray, Problem]:
+    levels = tuple("abcd")
+    features = (Feature("x"), *(Feature(f"d{k}", "category", levels=levels) for k in range(4)))
+    tables = [np.array([[0.4, 0.2, 0.2, 0.2], [0.3, 0.2, 0.2, 0.3]])] * 4
+    density = GaussianMixture(
+        [1, 1], [[0.0], [0.5]], [[[1.0]], [[1.0]]], ["no", "yes"],
+        tables=tables, encoding=Encoding(features),
+    )  # fmt: skip
+    goal = Goal("yes", plausibility=-0.5)
+    problem = Problem(UserRow(np.zeros(5)), Landscape(density), goal, posterior=judge)
+    ends = find_code_ends(problem)
+    return ends, np.concatenate(judge.asked), problem
+
+
+def test_a_classifier_is_asked_about_few_rows_and_the_ends_are_the_same() -> None:
+    ends, asked, problem = ends_and_rows(CountingRows(0.0))
+    exact, all_rows, _ = ends_and_rows(Counting(0.0))
+    assert len(asked) < len(all_rows) / 5
+    assert np.array_equal(ends.inside, exact.inside)
+    log_prob = problem.landscape.density.log_prob(asked)
+    assert (log_prob >= problem.region.min_log_prob).mean() > 0.95  # but for pulling to the edge
+
+
+def test_where_no_combination_meets_the_goal_a_classifier_is_asked_about_all() -> None:
+    ends, asked, problem = ends_and_rows(CountingRows(50.0))
+    exact, _, _ = ends_and_rows(Counting(50.0))
+    assert len(ends.inside) == 0
+    assert len(ends.nearly)
+    assert ends.reachable == exact.reachable
+    assert (problem.landscape.density.log_prob(asked) < problem.region.min_log_prob).any()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, get_args
 
@@ -18,6 +18,7 @@ from daace._json import (
     reason,
 )
 from daace._wording import quote
+from daace.data.dtypes import KNOWN
 from daace.data.numbers import LARGEST
 from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import ALONG, Answer
@@ -39,11 +40,6 @@ READABLE = (1, SCHEMA_VERSION)
 OVERFLOWING = 1.5
 
 
-#: Dtypes of waypoints that are plain numbers, and others that a record may name.
-PLAIN_DTYPES = ("float64", "int64")
-LEVEL_DTYPES = ("float64", "int64", "bool", "boolean", "Int64", "Float64", "str", "category")
-
-
 def to_record(e: Answer) -> dict[str, Any]:
     """Return all of an answer but its model, ready for JSON."""
     record = {
@@ -56,7 +52,7 @@ def to_record(e: Answer) -> dict[str, Any]:
         "features": list(e.states.columns),
         "units": e.units,
         "sd": e.sd,
-        **_path_record(e.states),
+        **_path_record(e.states, e.provenance.constraints.get("integer", ())),
         "along": {
             **{name: e.along[name].to_numpy() for name in ALONG},
             "profile": e.along["profile"].tolist(),
@@ -80,9 +76,15 @@ def to_record(e: Answer) -> dict[str, Any]:
     return record
 
 
-def _path_record(path: pd.DataFrame) -> dict[str, Any]:
-    """Return the waypoints: numbers, or with levels or gaps the cells and the dtype of columns."""
-    if all(str(kind) in PLAIN_DTYPES for kind in path.dtypes):
+def _path_record(path: pd.DataFrame, integer: Collection[str]) -> dict[str, Any]:
+    """Return the waypoints: numbers, or the cells and the dtype of columns.
+
+    Args:
+        path: the waypoints.
+        integer: features that are integers by a rule.
+    """
+    plain = {name: "int64" if name in integer else "float64" for name in path.columns}
+    if all(str(kind) == plain[str(name)] for name, kind in path.dtypes.items()):
         return {"path": path.to_numpy(dtype=np.float64)}
     return _cells_record(path)
 
@@ -239,9 +241,14 @@ def _read_mixed(record: Mapping[str, Any], features: Sequence[str]) -> pd.DataFr
         cells = [row[j] for row in rows]
         if not all(cell is None or isinstance(cell, str | int | float) for cell in cells):
             raise ValueError(f"'{name}' holds neither numbers nor text")
-        known = kind if kind in LEVEL_DTYPES else "object"
+        known = kind if kind == "category" or KNOWN.fullmatch(kind) else "object"
         column = pd.Series(cells, dtype=object)
-        columns[name] = column if known == "object" else column.astype(known)  # type: ignore[call-overload]
+        try:
+            columns[name] = column if known == "object" else column.astype(known)  # type: ignore[call-overload]
+        except OverflowError:
+            raise ValueError(f"'{name}' holds numbers that do not fit its dtype") from None
+        except ImportError:  # pyarrow
+            columns[name] = column
     return pd.DataFrame(columns)
 
 

@@ -14,8 +14,9 @@ from daace._wording import quote
 from daace.exceptions import InvalidInput
 from daace.explain.asking.rows import Rows, read_row
 from daace.explain.asking.settings import Settings
-from daace.explain.judging.classifier import ClassifierPosterior, judge_rows
+from daace.explain.judging.classifier import ClassifierPosterior
 from daace.explain.judging.committee import Committee
+from daace.explain.judging.judges import judge_rows
 from daace.landscape.goal import Goal
 from daace.landscape.problem import Problem
 from daace.landscape.rows import UserRow

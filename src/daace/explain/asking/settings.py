@@ -13,8 +13,9 @@ from daace.exceptions import InvalidInput
 from daace.explain.answers.remarks import find_weakness
 from daace.explain.asking.rows import Rows
 from daace.explain.judging.budget import BudgetedPosterior
-from daace.explain.judging.classifier import ClassifierPosterior, Judges
+from daace.explain.judging.classifier import ClassifierPosterior
 from daace.explain.judging.committee import Committee
+from daace.explain.judging.judges import Judges
 from daace.explain.trust.check import Check
 from daace.landscape.constraints import NO_RULES, Constraints
 from daace.landscape.cost import Landscape

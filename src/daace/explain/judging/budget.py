@@ -167,12 +167,12 @@ class BudgetedPosterior:
         """Return log p(y | x) of draws that every search looks at; as many as the budget has."""
         known = self._judge.known(X)
         if known is None:
-            most = len(X) if self._budget is None else min(self._budget, len(X))
-            logs = self._ask(self._judge.to_rows(X[:most]))
+            asked = np.flatnonzero(self._judge.can_be_shown(X))[: self._budget]
+            logs = self._ask(self._judge.to_rows(X[asked]))
             known = np.full((len(X), len(self.classes_)), -np.inf)
             if logs is None:
                 return known
-            known[:most] = logs - ROUNDING
+            known[asked] = logs - ROUNDING
             self._judge.remember(X, known)
         return known
 

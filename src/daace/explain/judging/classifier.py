@@ -11,7 +11,7 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 
-from daace._typing import FloatArray, Labels
+from daace._typing import BoolArray, FloatArray, Labels
 from daace.density.base import ConditionalDensity
 from daace.density.draws import DRAWS_SEED
 from daace.exceptions import InvalidInput
@@ -23,7 +23,8 @@ from daace.explain.judging.interface import (
     read_columns,
     read_questions,
 )
-from daace.landscape.rows import frame_of_rows
+from daace.explain.judging.pipelines import ForestPipeline, is_forest_pipeline
+from daace.landscape.rows import frame_of_numbers, frame_of_rows
 
 #: Step of difference quotients, in standard deviations; half of it must give the same.
 STEP = 1e-3
@@ -108,6 +109,7 @@ class ClassifierPosterior:
         self._whole = np.flatnonzero([name in whole for name in density.features_])
         self._known: dict[int, tuple[ref[FloatArray], FloatArray]] = {}
         self._like: pd.DataFrame | None = None
+        self._direct = self._as_pipeline(classifier)
         self._try()
 
     def beside(self, like: pd.DataFrame) -> ClassifierPosterior:
@@ -120,6 +122,15 @@ class ClassifierPosterior:
         judge = copy(self)
         judge._like, judge._known = like, {}
         return judge
+
+    def can_be_shown(self, X: FloatArray) -> BoolArray:
+        """Return which rows can be shown to the classifier: a pooled level needs a row's own."""
+        shown: BoolArray = np.ones(len(X), dtype=bool)
+        if self._like is None:
+            for j, feature in enumerate(self._density.encoding_.features):
+                if feature.pooled:
+                    shown &= X[:, j] != feature.pool_code
+        return shown
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
         """Return log p(y | x) of model-space rows; -inf where the classifier says never."""
@@ -215,6 +226,9 @@ class ClassifierPosterior:
 
     def _shares(self, rows: FloatArray) -> FloatArray:
         """Return the class probabilities of rows in user units, in the density's order."""
+        direct = None if self._direct is None else self._direct(rows)
+        if direct is not None:
+            return check_probabilities(direct, len(rows), len(self.classes_))[:, self._columns]
         table = self._table(rows)
         try:
             answer = self._ask(table)
@@ -259,11 +273,25 @@ class ClassifierPosterior:
             frame = encoding.decode(rows, like=self._like, whole=self._rounded)
             names = [*self._density.features_, *(d.name for d in encoding.derived)]
             return frame[[names[j] for j in self._place]].set_axis(list(self._names), axis=1)
-        values = rows[:, self._place]
         if self._plain:
-            return values
-        whole = np.flatnonzero(np.isin(self._place, self._whole))
-        return frame_of_rows(values, self._names, whole=whole)
+            return rows[:, self._place]
+        encoding = self._density.encoding_
+        if encoding.plain:
+            whole = np.flatnonzero(np.isin(self._place, self._whole))
+            return frame_of_rows(rows[:, self._place], self._names, whole=whole)
+        frame = frame_of_numbers(rows, encoding, whole=self._whole)
+        return frame.iloc[:, self._place].set_axis(list(self._names), axis=1)
+
+    def _as_pipeline(self, classifier: Any) -> ForestPipeline | None:
+        """Return how a pipeline with a forest is asked without a frame; None for others."""
+        encoding = self._density.encoding_
+        if not (self._coded and is_forest_pipeline(classifier)):
+            return None
+        sources = [encoding.names.index(derived.source) for derived in encoding.derived]
+        owners = [*range(len(encoding.names)), *sources]
+        shows = {name: owners[j] for name, j in zip(self._names, self._place, strict=True)}
+        rows = self._density.standardizer_.inverse(self._trial[0])
+        return ForestPipeline(classifier, encoding, shows, self._table, self._whole, rows)
 
     @cached_property
     def _trial(self) -> tuple[FloatArray, FloatArray]:
@@ -302,88 +330,6 @@ class ClassifierPosterior:
                 "these be used.",
                 argument="classifier_grad",
             )
-
-
-class Judges:
-    """A classifier beside a density, as one judge for each set of whole features.
-
-    Judges are kept: they remember what the classifier predicts for draws of the density.
-
-    Args:
-        classifier: as in `ClassifierPosterior`.
-        density: as in `ClassifierPosterior`.
-        grad: as in `ClassifierPosterior`.
-    """
-
-    def __init__(
-        self,
-        classifier: Any,
-        density: ConditionalDensity,
-        grad: Callable[[Any], Any] | None = None,
-    ) -> None:
-        self._classifier, self._density, self._grad = classifier, density, grad
-        self._judges: dict[frozenset[str], ClassifierPosterior] = {}
-
-    @classmethod
-    def of(
-        cls, classifier: Any, density: ConditionalDensity, grad: Callable[[Any], Any] | None
-    ) -> Judges | None:
-        """Return the judges of a classifier; None if there is no classifier.
-
-        Raises:
-            InvalidInput: there is a gradient but no classifier.
-        """
-        if classifier is not None:
-            return cls(classifier, density, grad)
-        if grad is not None:
-            raise InvalidInput(
-                argument="classifier_grad", expected="come with a 'classifier'", got="none"
-            )
-        return None
-
-    @property
-    def name(self) -> str:
-        """The name of a function, or the class of any other classifier."""
-        return str(getattr(self._classifier, "__name__", type(self._classifier).__name__))
-
-    def seeing(self, whole: Collection[str]) -> ClassifierPosterior:
-        """Return the judge for which these features are whole numbers."""
-        features = frozenset(whole)
-        if features not in self._judges:
-            self._judges[features] = ClassifierPosterior(
-                self._classifier, self._density, self._grad, whole=features
-            )
-        return self._judges[features]
-
-    def on(self, density: ConditionalDensity) -> Judges:
-        """Return the same classifier beside another density of the same columns and classes."""
-        return Judges(self._classifier, density, self._grad)
-
-
-def judge_rows(
-    judge: ClassifierPosterior, rows: FloatArray, raw: pd.DataFrame | None = None
-) -> tuple[FloatArray, dict[int, str]]:
-    """Return log p(y | x) of rows in user units, NaN where there is none, and why, by row.
-
-    Args:
-        judge: the classifier.
-        rows: shape `(rows, columns)`.
-        raw: of each row the cells that the density does not name.
-    """
-    if len(rows) == 0:
-        return np.empty((0, len(judge.classes_))), {}
-    judge = judge if raw is None else judge.beside(raw)
-    try:
-        return judge.log_posterior_of_rows(rows), {}
-    except InvalidInput:
-        logs, unjudged = np.full((len(rows), len(judge.classes_)), np.nan), {}
-        for number, row in enumerate(rows):
-            alone = judge if raw is None else judge.beside(raw.iloc[[number]])
-            try:
-                logs[number] = alone.log_posterior_of_rows(row[None])[0]
-            except InvalidInput as error:
-                unjudged[number] = str(error)
-        return logs, unjudged
 
 
 def _in_short(error: Exception) -> str:

@@ -13,10 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray
+from daace.density.bayes import log_sum_exp
 from daace.landscape.code_rules import CodeRules
+from daace.landscape.goal import NEVER, RowPosterior
 from daace.landscape.problem import Problem
 from daace.planners.base import best_slacks
-from daace.planners.seeding.goal_points import draws_alike, pull_to_edge
+from daace.planners.seeding.goal_points import draws_alike, first_inside, pull_to_edge
 
 #: Draws whose numbers are tried with each combination of codes: the nearest, some at all
 #: distances, and the nearest that meet the goal with the codes of the start.
@@ -28,9 +30,11 @@ SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 #: Combinations that are extended, switches that extend them, and switches at once.
 BEAM, EXTENSIONS, DEPTH = 6, 12, 4
 
-#: Draws that meet the goal, whose numbers and codes are tried, and the nearest draws among which
-#: they are looked for; where there are fewer, among four times as many, and so on.
-DRAWN, NEAR = 8, 400
+#: Draws that meet the goal, whose numbers and codes are tried.
+DRAWN = 8
+
+#: Points of each combination that a classifier is asked about first, and if too few meet the goal.
+ASKED = (16, 64)
 
 #: Combinations, and ends of each, that a search begins with.
 KEPT, ENDS = 10, 2
@@ -119,6 +123,7 @@ class _Beam:
         numbers: draws whose numbers are tried with each combination.
         known: ends by combination.
         slacks: of all points that were tried.
+        unasked: points that a classifier was not asked about, and their log-joint.
     """
 
     problem: Problem
@@ -127,6 +132,7 @@ class _Beam:
     numbers: FloatArray
     known: dict[bytes, CodeEnds] = field(default_factory=dict)
     slacks: list[FloatArray] = field(default_factory=list)
+    unasked: list[tuple[FloatArray, FloatArray]] = field(default_factory=list)
 
     @classmethod
     def over(cls, problem: Problem) -> _Beam:
@@ -139,7 +145,7 @@ class _Beam:
         draws = draws[order]
         still = draws.copy()
         still[:, rules.columns] = problem.x[rules.columns]
-        meeting = np.flatnonzero(problem.region.contains(rules.place(still)))[:MEETING]
+        meeting = first_inside(problem.region, rules.place(still), MEETING)
         spread = np.linspace(NEAREST, len(draws) - 1, SPREAD).astype(np.intp)
         chosen = np.unique(np.concatenate([np.arange(NEAREST), spread, meeting]))
         good = _good_draws(problem, draws)
@@ -189,9 +195,9 @@ class _Beam:
         begin, ends = rules.place(begin), rules.place(ends)
         points = begin[:, None, None] + SHARES[:, None, None] * (ends - begin[:, None])[:, None]
         flat = points.reshape(-1, points.shape[-1])
-        slack = problem.region.slack(flat)
-        self.slacks.append(slack)
-        price = self._price(points)
+        joint = problem.landscape.density.log_joint(flat)
+        roughness = problem.landscape.roughness(log_sum_exp(joint))
+        price = problem.landscape.price(roughness).reshape(points.shape[:-1])
         length = switches.length(
             np.broadcast_to(self.start, wanted.shape), wanted, problem.feasible.weights
         )[:, None, None]
@@ -200,6 +206,8 @@ class _Beam:
         early = early + self._travel(points) * 0.5 * (price[:, :1] + price)
         late = walks.length * 0.5 * (here + walks.price)
         late = late + (length + self._travel(points, walks.points)) * 0.5 * (walks.price + price)
+        slack = self._judge(flat, joint, np.minimum(early, late).reshape(count, -1))
+        self.slacks.append(slack)
         inside: BoolArray = np.all(slack > 0, axis=1).reshape(price.shape)
         short = np.maximum(-slack, 0.0).sum(axis=1).reshape(price.shape)
         estimates = np.empty(count)
@@ -216,6 +224,40 @@ class _Beam:
         ranked: FloatArray = wanted[np.argsort(estimates, kind="stable")]
         return ranked
 
+    def _judge(self, points: FloatArray, joint: FloatArray, costs: FloatArray) -> FloatArray:
+        """Return the slacks of points; a classifier is asked about the cheapest plausible ones.
+
+        It is asked about more while too few combinations meet the goal; the posterior of the others
+        counts as 0.
+
+        Args:
+            points: shape `(points, n)`.
+            joint: their log-joint.
+            costs: of each combination's points, shape `(combinations, points of each)`.
+        """
+        region = self.problem.region
+        if not isinstance(region.posterior, RowPosterior):
+            return region.slack_of(joint, points)
+        slack = np.column_stack(
+            [log_sum_exp(joint) - region.min_log_prob, np.full(len(joint), NEVER)]
+        )
+        plausible = (slack[:, 0] > 0).reshape(costs.shape)
+        plausible[:, 1 : costs.shape[1] // len(SHARES)] = False  # all ways begin at one place
+        order = np.argsort(np.where(plausible, costs, np.inf), axis=1, kind="stable")
+        order += np.arange(len(order))[:, None] * order.shape[1]
+        waiting, first = np.arange(len(order)), 0
+        for last in (*ASKED, order.shape[1]):
+            rows = order[waiting, first:last].ravel()
+            rows = rows[plausible.ravel()[rows]]
+            slack[rows] = region.slack_of(joint[rows], points[rows])
+            met = np.all(slack > 0, axis=1).reshape(costs.shape).any(axis=1)
+            waiting, first = np.flatnonzero(~met), last
+            if met.sum() >= KEPT:
+                break
+        unasked = np.flatnonzero(slack[:, 1] == NEVER)
+        self.unasked.append((points[unasked], joint[unasked]))
+        return slack
+
     def ends(self) -> CodeGoals:
         """Return the ends of the best combinations, pulled to the edge of the goal."""
         ranked = sorted(self.known.values(), key=lambda entry: entry.estimate)
@@ -229,6 +271,10 @@ class _Beam:
             points = pull_to_edge(self.problem, points, origin=self.rules.place(begin))
         late = np.concatenate([np.empty((0, 2, len(none.T))), *(entry.late for entry in inside)])
         slacks = best_slacks(np.concatenate(self.slacks))
+        if not inside and self.unasked:  # what would have to be given up?
+            rows, joint = (np.concatenate(parts) for parts in zip(*self.unasked, strict=True))
+            others = best_slacks(self.problem.region.slack_of(joint, rows))
+            slacks = max(slacks[0], others[0]), max(slacks[1], others[1])
         return CodeGoals(points, np.concatenate([none, *nearly]), slacks, late)
 
 
@@ -242,16 +288,13 @@ def _good_draws(problem: Problem, draws: FloatArray) -> FloatArray:
         problem: over numbers and codes.
         draws: of the target class that the rules allow.
     """
-    found: list[FloatArray] = []
-    draws, first, size = _nearest_first(problem, draws), 0, NEAR
-    while first < len(draws) and sum(map(len, found)) < DRAWN:
-        block = draws[first : first + size]
-        found.append(block[problem.region.contains(block)])
-        first, size = first + size, 4 * size
-    if sum(map(len, found)) < DRAWN:
+    draws = _nearest_first(problem, draws)
+    found = draws[first_inside(problem.region, draws, DRAWN)]
+    if len(found) < DRAWN:
         alike = _nearest_first(problem, draws_alike(problem))
-        found.append(alike[problem.region.contains(alike)])
-    return np.concatenate(found)[:DRAWN]
+        more = first_inside(problem.region, alike, DRAWN - len(found))
+        found = np.concatenate([found, alike[more]])
+    return found
 
 
 def _nearest_first(problem: Problem, draws: FloatArray) -> FloatArray:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
+from daace.density.bayes import log_sum_exp
 from daace.density.draws import GIVEN_DRAWS
-from daace.landscape.goal import GoalRegion
+from daace.landscape.goal import NEVER, GoalRegion, RowPosterior
 from daace.landscape.problem import Problem
 from daace.planners.base import Clock, best_slacks
 from daace.planners.seeding.climbing import INSIDE, climb, climb_to_goal
@@ -19,6 +20,10 @@ NEAREST, NEAREST_BEHIND_BARRIERS = 100, 200
 
 #: With fewer goal points than this, draws that have what is fixed are looked at too.
 ENOUGH = 10
+
+#: Points that are judged at once where the first that meet the goal are wanted; then four times as
+#: many, and so on.
+AT_ONCE = 400
 
 #: Draws from which to climb to a goal that none of them meets.
 CLIMBS = 4
@@ -69,16 +74,18 @@ def find_goal_points(
     untouched = (X == pool.X).all(axis=1)
     slack = problem.region.slack_of(pool.log_joint, pool.X)
     good = untouched & (slack > 0).all(axis=1)
+    offsets = (X - problem.x) * feasible.weights
+    distance = np.einsum("rn,rn->r", offsets, offsets)
     if good.sum() < nearest and not untouched.all():
         # The rules cut into the goal: evaluate the clipped draws themselves.
-        slack[~untouched] = problem.region.slack(X[~untouched])
+        slack[~untouched] = _slack_of_clipped(problem, X[~untouched], distance[~untouched], nearest)
         good = (slack > 0).all(axis=1)
     if good.sum() < ENOUGH:
         alike = draws_alike(problem)
         X, slack = np.concatenate([X, alike]), np.concatenate([slack, problem.region.slack(alike)])
         good = (slack > 0).all(axis=1)
-    offsets = (X - problem.x) * feasible.weights
-    distance = np.einsum("rn,rn->r", offsets, offsets)
+        offsets = (X - problem.x) * feasible.weights
+        distance = np.einsum("rn,rn->r", offsets, offsets)
     inside = np.flatnonzero(good)
     inside = inside[np.argsort(distance[inside], kind="stable")]
     chosen = np.arange(min(nearest, len(inside)))
@@ -97,6 +104,52 @@ def find_goal_points(
     climbed = climb_to_goal(problem, X[nearly[:CLIMBS]], clock=clock)
     reachable = (max(reachable[0], climbed.log_prob), max(reachable[1], climbed.posterior))
     return GoalPoints(climbed.inside, X[nearly], reachable)
+
+
+def first_inside(region: GoalRegion, points: FloatArray, count: int) -> IntArray:
+    """Return the positions of the first points that meet the goal, at most as many as wanted.
+
+    A classifier is not asked about points that are implausible.
+
+    Args:
+        region: the goal.
+        points: shape `(points, n)`.
+        count: how many are wanted.
+    """
+    found: IntArray = np.empty(0, dtype=np.intp)
+    first, size = 0, AT_ONCE
+    while first < len(points) and len(found) < count:
+        block = points[first : first + size]
+        joint = region.density.log_joint(block)
+        plausible = np.flatnonzero(log_sum_exp(joint) >= region.min_log_prob)
+        slack = region.slack_of(joint[plausible], block[plausible])
+        found = np.append(found, first + plausible[(slack >= 0).all(axis=1)])
+        first, size = first + size, 4 * size
+    return found[:count]
+
+
+def _slack_of_clipped(
+    problem: Problem, X: FloatArray, distance: FloatArray, nearest: int
+) -> FloatArray:
+    """Return the slacks of draws; a classifier is asked about the nearest plausible ones only.
+
+    It is asked about all if none of these meets the goal; the posterior of the others counts as 0.
+
+    Args:
+        problem: start, goal and constraints.
+        X: draws that the rules allow.
+        distance: from the start.
+        nearest: number of goal points that are wanted.
+    """
+    region = problem.region
+    if isinstance(region.posterior, RowPosterior):
+        order = np.argsort(distance, kind="stable")
+        found = order[first_inside(region, X[order], nearest)]
+        if len(found):
+            slack = np.full((len(X), 2), NEVER)
+            slack[found] = region.slack(X[found])
+            return slack
+    return region.slack(X)
 
 
 def draws_alike(problem: Problem) -> FloatArray:
