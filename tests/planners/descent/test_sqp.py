@@ -35,14 +35,13 @@ def batch(problem: Problem, ends: np.ndarray, vertices: int) -> tuple[Objective,
 
 def slsqp(objective: Objective, Z: np.ndarray, *others: dict[str, Any]) -> float:
     """Return the cost at which scipy's SLSQP ends, under the goal and other constraints."""
-    rows = np.arange(1)
 
     def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
-        values = objective.evaluate(z.reshape(Z.shape), rows)
+        values = objective.evaluate(z.reshape(Z.shape))
         return float(values.cost[0]), values.gradient.ravel()
 
     def slack(z: np.ndarray) -> np.ndarray:
-        return objective.evaluate(z.reshape(Z.shape), rows).slack[0]
+        return objective.evaluate(z.reshape(Z.shape)).slack[0]
 
     oracle = scipy_minimize(
         cost,
@@ -102,7 +101,7 @@ def test_bounds_are_never_crossed() -> None:
     rules = Constraints(upper={"x1": float(start[0] + 0.3)}, lower={"x2": float(start[1] - 0.2)})
     problem = Problem(start, Landscape(density, penalty=2.0), Goal("c1", min_posterior=0.9), rules)
     objective, Z = batch(problem, density.pool("c1").X[:6], 2)
-    Z = objective.project(Z, np.arange(6))
+    Z = objective.project(Z)
     outcome = minimize(objective, Z, Metric.of(density.pool("c1")))
     assert (outcome.Z[..., 0] <= start[0] + 0.3 + 1e-12).all()
     assert (outcome.Z[..., 1] >= start[1] - 0.2 - 1e-12).all()

@@ -128,6 +128,9 @@ class PathDescent:
             weights=self.weights,
             unit=unit,
             pull=pull,
+            switching=None
+            if landscape.switches is None
+            else landscape.switches.points(paths, self.weights),
         )
         with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not accepted
             run = minimize if self.problem.region.smooth_posterior is None else minimize_linearized
