@@ -94,6 +94,17 @@ def test_paths_of_a_batch_do_not_disturb_each_other(bounded: bool) -> None:
         np.testing.assert_allclose(together.Z[k], alone.Z[0], rtol=1e-9, atol=1e-9)
 
 
+def test_a_path_is_evaluated_no_more_often_than_there_are_rounds() -> None:
+    """A step that is shortened again and again does not make the other paths wait."""
+    rng = np.random.default_rng(3)
+    density = GaussianMixture(*random_mixture(3, components=2, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    problem = Problem(start, Landscape(density, penalty=4.0), Goal("c1", min_posterior=0.9))
+    objective, Z = batch(problem, density.pool("c1").X[:8], 2)
+    outcome = minimize(objective, Z, Metric.of(density.pool("c1")), iterations=5)
+    assert outcome.evaluations <= 8 * (1 + 5)
+
+
 def test_bounds_are_never_crossed() -> None:
     rng = np.random.default_rng(9)
     density = GaussianMixture(*random_mixture(3, components=1, rng=rng))

@@ -54,7 +54,7 @@ def minimize_linearized(
         objective: cost, goal, bounds.
         Z: free waypoints to begin with, shape `(paths, waypoints, n)`.
         metric: shape of the terrain.
-        iterations: largest number of steps of each path, for each model.
+        iterations: largest number of rounds, for each model.
         tolerance: a path rests when a step promises less than this share of its cost.
         expired: if true, all paths stop where they are.
     """

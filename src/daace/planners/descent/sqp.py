@@ -36,6 +36,9 @@ PATIENCE = 3
 #: reach, rho grows without end, and smaller gains would continue for long.
 APPROACH = 1e-2
 
+#: Violation, in nats, at which a path may rest: its end is moved into the goal afterwards.
+NEARLY_MET = 1e-5
+
 #: Iterations between two updates of the preconditioner.
 REFRESH = 3
 
@@ -90,20 +93,20 @@ def minimize(
         objective: cost, goal, bounds.
         Z: free waypoints to begin with, shape `(paths, waypoints, n)`.
         metric: shape of the terrain.
-        iterations: largest number of steps of each path.
+        iterations: largest number of rounds.
         tolerance: a path rests when a step promises less than this share of its cost.
         expired: called once per round; if true, all paths stop where they are.
     """
     state = SqpState.begin(Z, objective.evaluate(Z))
-    evaluations = len(Z)
+    evaluations, rounds = len(Z), 0
     final, ended = Z.copy(), state.values.take(state.rows)
     rested = np.zeros(len(Z), dtype=bool)
     while len(state.rows):
         _new_steps(objective, state, metric, tolerance)
         evaluations += _line_search(objective, state)
-        over = state.waiting & (state.taken >= iterations)
-        done = state.resting | (state.stalled >= PATIENCE) | over
-        if expired():
+        rounds += 1
+        done = state.resting | (state.stalled >= PATIENCE)
+        if rounds >= iterations or expired():
             done[:] = True
         if done.any():
             leaving = np.flatnonzero(done)
@@ -235,7 +238,7 @@ def _new_steps(objective: Objective, state: SqpState, metric: Metric, tolerance:
     part.slope = np.einsum("bmn,bmn->b", values.gradient, step) - part.rho * values.violation
     part.threshold = tolerance * np.abs(values.costs).sum(axis=1)
     part.threshold += APPROACH * part.rho * values.violation
-    part.resting = (-part.slope <= part.threshold) & (values.violation <= 1e-7)
+    part.resting = (-part.slope <= part.threshold) & (values.violation <= NEARLY_MET)
     part.length = np.ones(len(Z))
     part.taken = part.taken + 1
     if part is not state:
