@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray
+from daace.density.bayes import log_sum_exp
 from daace.landscape.code_rules import CodeRules
 from daace.landscape.problem import Problem
 from daace.planners.base import best_slacks
@@ -158,11 +159,28 @@ class _Beam:
         ends = self.numbers.copy()
         ends[:, rules.columns] = x[rules.columns]
         points = x + SHARES[:, None, None] * (rules.place(ends) - x)
-        return _Walks(points, self._price(points), self._travel(points))
+        price = self.problem.landscape.local_cost(points.reshape(-1, len(x)))
+        return _Walks(points, price.reshape(points.shape[:-1]), self._travel(points))
 
-    def _price(self, points: FloatArray) -> FloatArray:
+    def _judge(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the goal's slacks, shape `(points, 2)`, and f(u) of the ends of combinations.
+
+        Judges are not asked about implausible ends, whose slack is then infinitely short, if other
+        ends of the same combination meet the goal.
+        """
+        region, land = self.problem.region, self.problem.landscape
         flat = points.reshape(-1, points.shape[-1])
-        return self.problem.landscape.local_cost(flat).reshape(points.shape[:-1])
+        joint = land.density.log_joint(flat)
+        log_prob = log_sum_exp(joint)
+        slack = np.full((len(flat), 2), -np.inf)
+        slack[:, 0] = log_prob - region.min_log_prob
+        asked = slack[:, 0] >= 0
+        slack[asked] = region.slack_of(joint[asked], flat[asked])
+        met = np.all(slack > 0, axis=1).reshape(len(points), -1).any(axis=1)
+        left = ~asked & np.repeat(~met, len(flat) // len(points))
+        slack[left] = region.slack_of(joint[left], flat[left])
+        price = land.price(land.roughness(log_prob))
+        return slack, price.reshape(points.shape[:-1])
 
     def _travel(self, points: FloatArray, origin: FloatArray | None = None) -> FloatArray:
         """Return distances, from the start when no origin is given."""
@@ -188,10 +206,8 @@ class _Beam:
         ends[..., rules.columns] = wanted[:, None]
         begin, ends = rules.place(begin), rules.place(ends)
         points = begin[:, None, None] + SHARES[:, None, None] * (ends - begin[:, None])[:, None]
-        flat = points.reshape(-1, points.shape[-1])
-        slack = problem.region.slack(flat)
+        slack, price = self._judge(points)
         self.slacks.append(slack)
-        price = self._price(points)
         length = switches.length(
             np.broadcast_to(self.start, wanted.shape), wanted, problem.feasible.weights
         )[:, None, None]
