@@ -11,7 +11,7 @@ from daace import Constraints, GaussianMixture, Goal, Landscape, PathOptimizer, 
 from daace.data.encoding import Encoding
 from daace.data.kinds import Feature
 from daace.exceptions import InvalidInput
-from daace.landscape.switches import switch_lengths
+from daace.landscape.switches import SwitchPoints, switch_lengths
 from tests.contracts.test_switch_laws import loans
 
 #: savings, debt, housing, schooling, atom of savings.
@@ -21,6 +21,18 @@ START = np.array([0.0, 1.0, 0.0, 0.0, 1.0])
 @pytest.fixture(scope="module")
 def density() -> GaussianMixture:
     return loans()
+
+
+def test_points_of_some_of_the_paths_are_numbered_anew() -> None:
+    points = SwitchPoints(
+        np.array([0, 2, 2, 5]), np.array([0, 1, 0, 0]), np.arange(4.0)[:, None], np.arange(4.0)
+    )
+    some = points.take(np.array([1, 2, 5]))
+    assert some is not None
+    assert some.path.tolist() == [1, 1, 2]
+    assert some.waypoint.tolist() == [1, 0, 0]
+    assert some.share.tolist() == some.codes[:, 0].tolist() == [1.0, 2.0, 3.0]
+    assert points.take(np.array([1, 3])) is None
 
 
 def test_lengths_of_switches() -> None:

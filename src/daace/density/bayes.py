@@ -8,21 +8,24 @@ from daace._typing import FloatArray
 
 
 def log_sum_exp(rows: FloatArray) -> FloatArray:
-    """Return `log sum_k exp(rows[i, k])` of finite numbers, without overflow.
+    """Return `log sum_k exp(rows[..., k])` of finite numbers, without overflow.
 
     SciPy's function does the same with ten times the overhead on the few rows of a path.
 
     Args:
-        rows: shape `(rows, classes)`.
+        rows: shape `(..., classes)`.
 
     Returns:
-        Shape `(rows,)`.
+        Shape `(...,)`.
 
     Example:
         >>> log_sum_exp(np.array([[-1000.0, -1000.0]])).round(3).tolist()
         [-999.307]
     """
-    columns = np.array(rows.T, order="C")  # reductions along the long axis are the fast ones
+    if rows.shape[-1] == 2:
+        both: FloatArray = np.logaddexp(rows[..., 0], rows[..., 1])
+        return both
+    columns = np.array(np.moveaxis(rows, -1, 0), order="C")  # reductions are fast along it
     top = columns.max(axis=0)
     columns -= top
     total: FloatArray = top + np.log(np.exp(columns, out=columns).sum(axis=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +14,7 @@ from daace.density.bayes import log_sum_exp
 from daace.density.codes import CodeTables
 from daace.density.draws import DRAWS_SEED, draw_classes
 from daace.density.gaussian import WhitenedGaussians
+from daace.density.segments import ToEnd
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +70,36 @@ class ClassComponents:
 
     def log_joint_and_pullback(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y) of rows and its pullback, as `ConditionalDensity` defines them."""
-        return self._by_class(*self._by_component(X))
+        joint, pullback = self._by_component(X)
+        log_joint, spread = self._by_class(joint)
+        return log_joint, lambda W: pullback(spread(W))
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y) along segments and its pullback, as `ConditionalDensity` defines."""
+        joint, _, pullback = self.log_joint_to_end(paths, nodes)
+        nowhere = np.empty((len(paths), 0, self.classes))
+        return joint, lambda W: pullback(W, nowhere)[0]
+
+    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray) -> ToEnd:
+        """Return log p(x, y) along segments and at ends, as `ConditionalDensity` defines it."""
         if self.codes is None:
-            return self._by_class(*self.gaussians.log_joint_along(paths, nodes))
-        layout = self.codes.layout
-        numbers, codes = layout.split(paths)
-        elsewhere = layout.elsewhere(codes[:, 1:])
-        joint, pullback = self.gaussians.log_joint_along(numbers, nodes, elsewhere)
-        joint += self._log_codes(codes[:, 1:], elsewhere)[:, :, None]
-        return self._by_class(joint, lambda W: layout.join(pullback(W)))
+            joint, ends, pullback = self.gaussians.log_joint_to_end(paths, nodes)
+        else:
+            layout = self.codes.layout
+            numbers, codes = layout.split(paths)
+            elsewhere = layout.elsewhere(codes[:, 1:])
+            joint, ends, inner = self.gaussians.log_joint_to_end(numbers, nodes, elsewhere)
+            logs = self._log_codes(codes[:, 1:], elsewhere)
+            joint += logs[:, :, None]
+            ends += logs[:, -1]
+
+            def pullback(W: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+                gradient, slopes = inner(W, V)
+                return layout.join(gradient), layout.join(slopes)
+
+        along, spread = self._by_class(joint)
+        there, spread_ends = self._by_class(ends[:, None])
+        return along, there[:, 0], lambda W, V: pullback(spread(W), spread_ends(V))
 
     def _by_component(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y, component) of rows and its pullback."""
@@ -99,19 +119,34 @@ class ClassComponents:
         logs: FloatArray = self.codes.log_prob(codes) - measure[..., None]
         return logs
 
-    def _by_class(self, joint: FloatArray, pullback: Pullback) -> tuple[FloatArray, Pullback]:
-        """Sum the components of each class; they are the last axis."""
+    def _by_class(self, joint: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+        """Sum the components of each class; they are the last axis.
+
+        Return also what spreads weights of classes over their components. In memory the axis before
+        the last one varies fastest, along which all operations are fast.
+        """
         if self.single:
-            return joint, pullback
-        log_joint = np.empty((*joint.shape[:-1], self.classes))
-        shares = np.empty_like(joint)
+            return joint, lambda W: W
+        *outer, inner, count = joint.shape
+        log_joint = np.empty((*outer, self.classes, inner)).swapaxes(-1, -2)
+        shares = np.empty((*outer, count, inner)).swapaxes(-1, -2)
         for k, part in enumerate(self.members):
-            top = joint[..., part].max(axis=-1, keepdims=True)
-            kernels = np.exp(joint[..., part] - top)
-            total = kernels.sum(axis=-1, keepdims=True)
-            np.divide(kernels, total, out=shares[..., part])
-            log_joint[..., k] = (top + np.log(total))[..., 0]
-        return log_joint, lambda W: pullback(W[..., self.owner] * shares)
+            here, share = joint[..., part], shares[..., part]
+            top = here.max(axis=-1)
+            np.subtract(here, top[..., None], out=share)
+            np.exp(share, out=share)
+            total = share.sum(axis=-1)
+            share /= total[..., None]
+            np.add(top, np.log(total), out=log_joint[..., k])
+
+        def spread(W: FloatArray) -> FloatArray:
+            *outer, inner, _ = W.shape
+            weights = np.empty((*outer, count, inner)).swapaxes(-1, -2)
+            for k, part in enumerate(self.members):
+                np.multiply(W[..., k, None], shares[..., part], out=weights[..., part])
+            return weights
+
+        return log_joint, spread
 
     def log_components(self, X: FloatArray) -> FloatArray:
         """Return log p(x, y, component) of rows, shape `(rows, components)`."""

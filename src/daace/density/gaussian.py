@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray, Pullback
+from daace.density.segments import ToEnd
 
 #: Largest number of floats that a block of rows takes: 128 MB for any number of classes and rows.
 BLOCK = 2**24
@@ -108,8 +109,23 @@ class WhitenedGaussians:
     ) -> tuple[FloatArray, Pullback]:
         """Return log p along segments, and its pullback, as `ConditionalDensity` defines them.
 
+        Args:
+            paths: as in `log_joint_to_end`.
+            nodes: as in `log_joint_to_end`.
+            elsewhere: as in `log_joint_to_end`.
+        """
+        joint, _, pullback = self.log_joint_to_end(paths, nodes, elsewhere)
+        nowhere = np.empty((len(paths), 0, len(self.offsets)))
+        return joint, lambda W: pullback(W, nowhere)[0]
+
+    def log_joint_to_end(
+        self, paths: FloatArray, nodes: FloatArray, elsewhere: FloatArray | None = None
+    ) -> ToEnd:
+        """Return log p along segments and at the ends of paths, and the pullback of both.
+
         Between residuals r and s at its ends, a segment has `(1 - t) r + t s`, whose square is
-        `(1 - t)^2 r'r + 2 t (1 - t) r's + t^2 s's`: only waypoints need the whitener.
+        `(1 - t)^2 r'r + 2 t (1 - t) r's + t^2 s's`: only waypoints need the whitener. In memory
+        nodes are the last axis: components are summed along the axis before it.
 
         Args:
             paths: shape `(paths, waypoints, n)`.
@@ -119,37 +135,43 @@ class WhitenedGaussians:
         """
         stacked: FloatArray = self._stacked  # type: ignore[attr-defined]
         count, waypoints, n = paths.shape
+        shape = (count, waypoints - 1, len(self.offsets))
         residuals = (paths.reshape(count * waypoints, n) @ stacked.T).reshape(
             count, waypoints, *self.offsets.shape
         )
         residuals += self.offsets
         here, there = residuals[:, :-1], residuals[:, 1:]
-        if elsewhere is None:
-            squares = np.einsum("bkcn,bkcn->bkc", residuals, residuals)
-            first_squares, last_squares = squares[:, :-1], squares[:, 1:]
-        else:
+        if elsewhere is not None:
             here, there = here * elsewhere[:, :, None], there * elsewhere[:, :, None]
-            first_squares = np.einsum("bkcn,bkcn->bkc", here, here)
-            last_squares = np.einsum("bkcn,bkcn->bkc", there, there)
-        between = np.einsum("bkcn,bkcn->bkc", here, there)
-        products = np.stack([first_squares, between, last_squares], axis=2)
-        t = nodes
-        shape = np.stack([(1 - t) ** 2, 2 * t * (1 - t), t**2])
+        products = np.empty((*shape, 3))
+        np.einsum("bscn,bscn->bsc", here, here, out=products[..., 0])
+        np.einsum("bscn,bscn->bsc", here, there, out=products[..., 1])
+        np.einsum("bscn,bscn->bsc", there, there, out=products[..., 2])
+        back = 1.0 - nodes
+        powers = np.array([back * back, 2.0 * back * nodes, nodes * nodes])
         constant = self._constants(elsewhere)
-        constant = constant if elsewhere is None else constant[:, :, None]
-        log_joint: FloatArray = constant - 0.5 * np.einsum("bskc,kq->bsqc", products, shape)
+        flat = products.reshape(-1, 3) @ (-0.5 * powers)
+        joint = flat.reshape(*shape, len(nodes))
+        joint += constant[..., None]
+        ends = (constant if elsewhere is None else constant[:, -1]) - 0.5 * products[:, -1, :, 2]
 
-        def pullback(W: FloatArray) -> FloatArray:
-            first, both, last = np.einsum("bsqc,kq->kbsc", W, shape)[..., None]
-            gradient = np.zeros_like(residuals)
-            gradient[:, :-1] = first * here + 0.5 * both * there
-            gradient[:, 1:] += last * there + 0.5 * both * here
-            to_waypoints: FloatArray = -(
-                gradient.reshape(count * waypoints, len(stacked)) @ stacked
-            )
-            return to_waypoints.reshape(paths.shape)
+        def pullback(W: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+            looks = V.shape[1]
+            weights = W.swapaxes(2, 3).reshape(-1, len(nodes)) @ powers.T
+            first, both, last = (weights[:, k].reshape(*shape, 1) for k in range(3))
+            both = 0.5 * both
+            pulled = np.empty((count, waypoints + looks, *self.offsets.shape))
+            np.multiply(first, here, out=pulled[:, : waypoints - 1])
+            pulled[:, : waypoints - 1] += both * there
+            pulled[:, waypoints - 1] = 0.0
+            pulled[:, 1:waypoints] += last * there + both * here
+            np.multiply(V[..., None], there[:, -1:], out=pulled[:, waypoints:])
+            gradient = pulled.reshape(-1, len(stacked)) @ stacked
+            np.negative(gradient, out=gradient)
+            gradient = gradient.reshape(count, waypoints + looks, n)
+            return gradient[:, :waypoints], gradient[:, waypoints:]
 
-        return log_joint, pullback
+        return joint.swapaxes(2, 3), ends, pullback
 
     def sample(
         self,

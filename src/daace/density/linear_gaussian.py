@@ -51,6 +51,7 @@ from daace.density.network_arrays import (
 )
 from daace.density.privacy import FEWEST_ROWS, count_copies
 from daace.density.profile_words import describe_profiles, find_profiles, number_within
+from daace.density.segments import ToEnd
 from daace.density.splits import split_for_check
 from daace.density.transaction import all_or_nothing
 
@@ -288,6 +289,9 @@ class LinearGaussianNetwork(ConditionalDensity):
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         return self.components_.log_joint_along(paths, nodes)
+
+    def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray, looks: int) -> ToEnd:
+        return self.components_.log_joint_to_end(paths, nodes)
 
     def sample(
         self, n: int, *, rng: np.random.Generator, label: object = None

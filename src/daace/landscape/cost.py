@@ -29,7 +29,7 @@ from daace.landscape.path import (
     segment_lengths,
     segment_vectors,
 )
-from daace.landscape.switches import Switches
+from daace.landscape.switches import Switches, SwitchPoints
 
 #: Two rules that agree to this, relative to the size of the integrand, have converged.
 CONVERGED = 1e-7
@@ -138,12 +138,14 @@ class Landscape:
         """Return `f(u) = sign(u) |u|^penalty`, and 1 everywhere when the penalty is 0."""
         if self.penalty == 0:
             return np.ones_like(u)
+        if self.penalty == 1:
+            return u
         return np.sign(u) * np.abs(u) ** self.penalty
 
     def price_slope(self, u: FloatArray) -> FloatArray:
         """Return `f'(u) = penalty |u|^(penalty - 1)`."""
-        if self.penalty == 0:
-            return np.zeros_like(u)
+        if self.penalty in (0, 1):
+            return np.full_like(u, self.penalty)
         floor = 0.0 if self.penalty >= 1 else 1e-12  # a root has no slope at zero
         return self.penalty * np.maximum(np.abs(u), floor) ** (self.penalty - 1)
 
@@ -262,12 +264,23 @@ class Landscape:
             weights: as in `segment_costs_and_gradient`.
         """
         points = None if self.switches is None else self.switches.points(paths, weights)
-        if self.switches is None or points is None:
-            return None
+        return None if points is None else self.price_switch_points(points, paths, unit=unit)
+
+    def price_switch_points(
+        self, points: SwitchPoints, paths: FloatArray, *, unit: FloatArray | float = 1.0
+    ) -> Switching:
+        """Return what the switches of many paths cost where it is known where they are.
+
+        Args:
+            points: where the switches are priced.
+            paths: as in `segment_costs_and_gradient`.
+            unit: as in `segment_costs_and_gradient`.
+        """
+        assert self.switches is not None
         X = paths[points.path, points.waypoint]
         X[:, self.switches.columns] = points.codes
         joint, pullback = self.density.log_joint_and_pullback(X)
-        log_prob = _log_prob(joint)
+        log_prob = log_sum_exp(joint)
         here = self.take(points.path)
         u = here.roughness(log_prob)
         units = np.broadcast_to(unit, paths.shape[:1])[points.path]
@@ -306,7 +319,7 @@ class Landscape:
         weights = self._travel(weights)
         metric = 1.0 if weights is None else np.broadcast_to(weights, paths[:, 0].shape)[:, None]
         lengths = segment_lengths(vectors * metric)
-        log_prob = _log_prob(joint)
+        log_prob = log_sum_exp(joint)
         u = self.roughness(log_prob)
         units = np.broadcast_to(unit, paths.shape[:1])[:, None, None]
         average = self.price(u / units) @ rule.weights
@@ -391,9 +404,3 @@ class Landscape:
                 argument="waypoints", expected=f"have shape (waypoints, {n})", got=str(path.shape)
             )
         return path
-
-
-def _log_prob(joint: FloatArray) -> FloatArray:
-    """Return log p where log p(x, y) is known, classes along the last axis."""
-    log_prob: FloatArray = log_sum_exp(joint.reshape(-1, joint.shape[-1])).reshape(joint.shape[:-1])
-    return log_prob

@@ -35,6 +35,14 @@ class SwitchPoints:
     codes: FloatArray
     share: FloatArray
 
+    def take(self, rows: IntArray) -> SwitchPoints | None:
+        """Return the points of some of the paths, in ascending order; None if there are none."""
+        kept = np.flatnonzero(np.isin(self.path, rows))
+        if len(kept) == 0:
+            return None
+        place = np.searchsorted(rows, self.path[kept])
+        return SwitchPoints(place, self.waypoint[kept], self.codes[kept], self.share[kept])
+
 
 @dataclass(frozen=True, eq=False)
 class Switches:

@@ -34,7 +34,7 @@ def test_memory_equals_the_matrix_update(rng: np.random.Generator) -> None:
     m, n = 2, 3
     hessian = rng.normal(size=(m * n, m * n))
     hessian = hessian @ hessian.T + np.eye(m * n)
-    metric, chain = identity_metric(n), np.tile(np.eye(m), (1, n, 1, 1))
+    metric, chain = identity_metric(n), np.tile(np.eye(m)[..., None], (1, 1, 1, n))
     history, pairs = StepHistory.empty((1, m, n)), []
     for _ in range(HISTORY + 2):
         step = rng.normal(size=m * n)
@@ -52,7 +52,7 @@ def test_memory_equals_the_matrix_update(rng: np.random.Generator) -> None:
 
 
 def test_a_path_that_forgets_has_the_preconditioner_alone(rng: np.random.Generator) -> None:
-    metric, chain = identity_metric(2), np.tile(2.0 * np.eye(1), (2, 2, 1, 1))
+    metric, chain = identity_metric(2), np.full((2, 1, 1, 2), 2.0)
     history = StepHistory.empty((2, 1, 2))
     step = rng.normal(size=(2, 1, 2))
     history.add(np.arange(2), step, 3.0 * step)
@@ -65,7 +65,7 @@ def test_a_path_that_forgets_has_the_preconditioner_alone(rng: np.random.Generat
 
 def test_each_path_has_its_own_last_steps(rng: np.random.Generator) -> None:
     """A path that takes no step while another takes many forgets nothing."""
-    metric, chain = identity_metric(2), np.tile(np.eye(1), (2, 2, 1, 1))
+    metric, chain = identity_metric(2), np.ones((2, 1, 1, 2))
     together, alone = StepHistory.empty((2, 1, 2)), StepHistory.empty((1, 1, 2))
     step, change = rng.normal(size=(2, 1, 1, 2))
     change += step * (1 + np.abs(change).sum())

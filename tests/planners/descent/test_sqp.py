@@ -35,14 +35,13 @@ def batch(problem: Problem, ends: np.ndarray, vertices: int) -> tuple[Objective,
 
 def slsqp(objective: Objective, Z: np.ndarray, *others: dict[str, Any]) -> float:
     """Return the cost at which scipy's SLSQP ends, under the goal and other constraints."""
-    rows = np.arange(1)
 
     def cost(z: np.ndarray) -> tuple[float, np.ndarray]:
-        values = objective.evaluate(z.reshape(Z.shape), rows)
+        values = objective.evaluate(z.reshape(Z.shape))
         return float(values.cost[0]), values.gradient.ravel()
 
     def slack(z: np.ndarray) -> np.ndarray:
-        return objective.evaluate(z.reshape(Z.shape), rows).slack[0]
+        return objective.evaluate(z.reshape(Z.shape)).slack[0]
 
     oracle = scipy_minimize(
         cost,
@@ -95,6 +94,17 @@ def test_paths_of_a_batch_do_not_disturb_each_other(bounded: bool) -> None:
         np.testing.assert_allclose(together.Z[k], alone.Z[0], rtol=1e-9, atol=1e-9)
 
 
+def test_a_path_is_evaluated_no_more_often_than_there_are_rounds() -> None:
+    """A step that is shortened again and again does not make the other paths wait."""
+    rng = np.random.default_rng(3)
+    density = GaussianMixture(*random_mixture(3, components=2, rng=rng))
+    start = density.sample(1, rng=rng, label="c0")[0][0]
+    problem = Problem(start, Landscape(density, penalty=4.0), Goal("c1", min_posterior=0.9))
+    objective, Z = batch(problem, density.pool("c1").X[:8], 2)
+    outcome = minimize(objective, Z, Metric.of(density.pool("c1")), iterations=5)
+    assert outcome.evaluations <= 8 * (1 + 5)
+
+
 def test_bounds_are_never_crossed() -> None:
     rng = np.random.default_rng(9)
     density = GaussianMixture(*random_mixture(3, components=1, rng=rng))
@@ -102,7 +112,7 @@ def test_bounds_are_never_crossed() -> None:
     rules = Constraints(upper={"x1": float(start[0] + 0.3)}, lower={"x2": float(start[1] - 0.2)})
     problem = Problem(start, Landscape(density, penalty=2.0), Goal("c1", min_posterior=0.9), rules)
     objective, Z = batch(problem, density.pool("c1").X[:6], 2)
-    Z = objective.project(Z, np.arange(6))
+    Z = objective.project(Z)
     outcome = minimize(objective, Z, Metric.of(density.pool("c1")))
     assert (outcome.Z[..., 0] <= start[0] + 0.3 + 1e-12).all()
     assert (outcome.Z[..., 1] >= start[1] - 0.2 - 1e-12).all()

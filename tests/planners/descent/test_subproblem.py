@@ -6,7 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daace.planners.descent.subproblem import solve_dual, solve_large_dual
+from daace.landscape.linear_constraints import Slabs
+from daace.planners.descent.objective import PathValues
+from daace.planners.descent.quasi_newton import Metric, StepHistory
+from daace.planners.descent.subproblem import solve_dual, solve_large_dual, solve_subproblem
+from daace.planners.descent.tangent import Tangent
 
 
 def slow_dual(gram: np.ndarray, promise: np.ndarray) -> np.ndarray:
@@ -59,3 +63,25 @@ def test_judges_that_contradict_each_other_get_finite_multipliers():
     gram = np.outer(slope, slope)[None]
     lam = solve_large_dual(gram, np.array([[-1.0, -1.0, -1.0]]))
     assert np.isfinite(lam).all()
+
+
+def test_judges_who_are_left_out_agree_with_the_step(rng):
+    """The conditions of Karush, Kuhn and Tucker hold for all judges, whoever was looked at."""
+    paths, n, judges = 40, 8, 6
+    Z, zeros = rng.normal(size=(paths, 1, n)), np.zeros((paths, 1))
+    gradient, slopes = rng.normal(size=(paths, 1, n)), rng.normal(size=(paths, judges, n))
+    slack = rng.normal(1.0, 1.0, size=(paths, judges))
+    values = PathValues(zeros[:, 0], gradient, slack, slopes, zeros, zeros, zeros, zeros[:, 0])
+    wide, free = np.full(Z.shape, 1e9), np.zeros(n, dtype=np.intp)
+    tangent = Tangent.of(Z, -gradient, -wide, wide, free, Slabs.none())
+    chain, metric = np.ones((paths, 1, 1, n)), Metric(np.eye(n), np.ones(n))
+    before = np.zeros_like(slack)
+    before[:, 2] = 1.0
+    history = StepHistory.empty(Z.shape)
+    step, lam = solve_subproblem(values, tangent, history, chain, metric, before)
+    reached = slack + np.einsum("bcn,bn->bc", slopes, step[:, -1])
+    assert (lam >= 0).all()
+    assert reached.min() >= -1e-6
+    assert np.abs(lam * reached).max() <= 1e-6
+    expected = np.einsum("bc,bcn->bn", lam, slopes)[:, None] - gradient
+    np.testing.assert_allclose(step, expected, atol=1e-9)

@@ -13,7 +13,7 @@ import pandas as pd
 from daace._formats import shorten
 from daace._typing import FloatArray
 from daace.data.encoding import Encoding
-from daace.data.numbers import parse_numbers
+from daace.data.numbers import LARGEST, parse_numbers
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 
@@ -82,9 +82,14 @@ def read_rows(density: ConditionalDensity, given: object) -> Rows:
         pooled = [name for name in density.encoding_.unnamed if name in frame.columns]
         raw = frame[pooled].reset_index(drop=True) if pooled else None
         return Rows(values, _labels(density, frame), invalid, others, raw)
-    values = np.empty((len(frame), len(density.features_)))
+    features = list(density.features_)
+    if all(kind in (np.float64, np.int64) for kind in frame.dtypes[features]):
+        values = frame[features].to_numpy(dtype=np.float64)
+        if (np.abs(values) <= LARGEST).all():  # all columns at once: nothing is to be reported
+            return Rows(values, _labels(density, frame), {}, others)
+    values = np.empty((len(frame), len(features)))
     wrong: dict[int, list[str]] = {}
-    for j, name in enumerate(density.features_):
+    for j, name in enumerate(features):
         values[:, j], gaps = read_column(frame[name])
         for row, what in gaps.items():
             wrong.setdefault(row, []).append(f"'{name}' {what}")

@@ -54,7 +54,7 @@ def minimize_linearized(
         objective: cost, goal, bounds.
         Z: free waypoints to begin with, shape `(paths, waypoints, n)`.
         metric: shape of the terrain.
-        iterations: largest number of steps of each path, for each model.
+        iterations: largest number of rounds, for each model.
         tolerance: a path rests when a step promises less than this share of its cost.
         expired: if true, all paths stop where they are.
     """
@@ -63,7 +63,7 @@ def minimize_linearized(
     def move(rows: np.ndarray, models: LinearOdds | None, begin: FloatArray) -> DescentResult:
         nonlocal steps
         outcome = minimize(
-            objective.take(rows, models),
+            replace(objective.take(rows), odds_model=models),
             begin,
             metric,
             iterations=iterations,
@@ -91,7 +91,7 @@ def minimize_linearized(
         _put(result, waiting, move(waiting, models, result.Z[waiting]))
         ends = result.Z[waiting, -1]
         slack = region.odds_slack(ends) - RESERVE
-        now = np.abs(slack - models.at(ends, np.arange(len(ends)))[0])
+        now = np.abs(slack - models.at(ends)[0])
         settling = np.flatnonzero((now > AGREES) & (now <= PROGRESS * difference[waiting]))
         difference[waiting] = now
         models = _update(region, models.take(settling), ends[settling], slack[settling])
@@ -116,7 +116,8 @@ def _update(
     region: GoalRegion, models: LinearOdds, ends: FloatArray, slack: FloatArray
 ) -> LinearOdds:
     """Return models that agree with the classifier at the ends, with new slopes where needed."""
-    expected, slopes = models.at(ends, np.arange(len(ends)))
+    expected, slopes = models.at(ends)
+    slopes = slopes.copy()
     bent = np.flatnonzero(np.abs(slack - expected) > SHIFTED)
     if len(bent):
         slopes[bent] = _slopes(region, ends[bent], slack[bent])

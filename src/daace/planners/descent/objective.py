@@ -12,6 +12,7 @@ from daace.landscape.feasible import project_paths
 from daace.landscape.goal import GoalRegion
 from daace.landscape.linear_constraints import Slabs
 from daace.landscape.path import Quadrature
+from daace.landscape.switches import SwitchPoints
 from daace.planners.descent.tangent import Tangent
 
 #: Slack that an end must keep from the edge of the goal, in nats.
@@ -36,19 +37,17 @@ class LinearOdds:
         """Return the models of some of the paths."""
         return LinearOdds(self.points[rows], self.slack[rows], self.slopes[rows])
 
-    def at(self, X: FloatArray, rows: np.ndarray) -> tuple[FloatArray, FloatArray]:
-        """Return slack and gradient at the ends X of some of the paths, by their own models."""
-        slopes = self.slopes[rows]
-        offsets = X - self.points[rows]
-        return self.slack[rows] + np.einsum("bn,bn->b", slopes, offsets), slopes
+    def at(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return slack and gradient at the ends X of the paths, each by its own model."""
+        offsets = X - self.points
+        return self.slack + np.einsum("bn,bn->b", self.slopes, offsets), self.slopes
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
     """Cost and goal slacks of a batch of paths; row i of every array belongs to path i.
 
-    The free waypoints Z of a path are those after its start; `rows` names the paths that they
-    belong to.
+    The free waypoints Z of a path are those after its start.
 
     Attributes:
         landscape: the terrain.
@@ -64,6 +63,7 @@ class Objective:
             `(paths,)`.
         odds_model: replaces the classifier at the ends; None to evaluate the classifier itself.
         pull: gradient of a linear term that is added to the cost at the ends, shape `(paths, n)`.
+        switching: where switches are priced, which descent does not move; None if there are none.
     """
 
     landscape: Landscape
@@ -78,9 +78,12 @@ class Objective:
     unit: FloatArray
     odds_model: LinearOdds | None = None
     pull: FloatArray | None = None
+    switching: SwitchPoints | None = None
 
-    def take(self, rows: np.ndarray, odds_model: LinearOdds | None) -> Objective:
-        """Return the objective of some of the paths."""
+    def take(self, rows: np.ndarray) -> Objective:
+        """Return the objective of some of the paths, in ascending order."""
+        if len(rows) == len(self.starts):
+            return self
         return replace(
             self,
             landscape=self.landscape.take(rows),
@@ -89,53 +92,49 @@ class Objective:
             lower=self.lower[rows],
             upper=self.upper[rows],
             unit=self.unit[rows],
-            odds_model=odds_model,
+            odds_model=None if self.odds_model is None else self.odds_model.take(rows),
             pull=None if self.pull is None else self.pull[rows],
+            switching=None if self.switching is None else self.switching.take(rows),
         )
 
-    def project(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
+    def project(self, Z: FloatArray) -> FloatArray:
         """Return the nearest allowed waypoints."""
-        return project_paths(Z, self.lower[rows], self.upper[rows], self.direction, self.slabs)
+        return project_paths(Z, self.lower, self.upper, self.direction, self.slabs)
 
-    def tangent(
-        self, Z: FloatArray, wish: FloatArray, rows: np.ndarray, *, share: float = 0.0
-    ) -> Tangent:
+    def tangent(self, Z: FloatArray, wish: FloatArray, *, share: float = 0.0) -> Tangent:
         """Return the directions in which waypoints that would move by `wish` may move."""
-        lower, upper = self.lower[rows], self.upper[rows]
-        return Tangent.of(Z, wish, lower, upper, self.direction, self.slabs, share=share)
+        sides = self.lower, self.upper
+        return Tangent.of(Z, wish, *sides, self.direction, self.slabs, share=share)
 
-    def paths(self, Z: FloatArray, rows: np.ndarray) -> FloatArray:
-        """Return the full paths of free waypoints Z."""
-        return np.concatenate([self.starts[rows][:, None], Z], axis=1)
-
-    def evaluate(self, Z: FloatArray, rows: np.ndarray) -> PathValues:
+    def evaluate(self, Z: FloatArray) -> PathValues:
         """Return costs, slacks and their gradients at free waypoints Z."""
-        paths, end = self.paths(Z, rows), Z[:, -1]
-        region, nodes = self.region.take(rows), self.rule.nodes
-        joint, there, pullback = region.density.log_joint_to_end(paths, nodes, region.looks)
-        segments = self.landscape.take(rows).price_segments(
-            joint, paths, self.rule, unit=self.unit[rows], weights=self.weights
+        region, land, end = self.region, self.landscape, Z[:, -1]
+        paths = np.concatenate([self.starts[:, None], Z], axis=1)
+        joint, there, pullback = region.density.log_joint_to_end(
+            paths, self.rule.nodes, region.looks
+        )
+        segments = land.price_segments(
+            joint, paths, self.rule, unit=self.unit, weights=self.weights
         )
         if region.differentiable:
-            odds = None if self.odds_model is None else self.odds_model.at(end, rows)
+            odds = None if self.odds_model is None else self.odds_model.at(end)
             slack, shares, known = region.slack_and_shares(there, end, odds)
         else:  # bounds fix the end, which is inside the goal
             slack, shares, known = np.ones((len(Z), 2)), 0.0 * there[:, None], [np.zeros_like(end)]
         gradient, slopes = pullback(segments.shares(), shares)
         gradient += segments.stretching()
-        switching = self.landscape.price_switches(paths, unit=self.unit[rows], weights=self.weights)
-        switched = np.zeros_like(segments.costs)
-        if switching is not None:
+        costs, switched = segments.costs, np.zeros_like(segments.costs)
+        if self.switching is not None:
+            switching = land.price_switch_points(self.switching, paths, unit=self.unit)
             switched = switching.costs
+            costs = costs + switched
             gradient += switching.gradient()
         if known:
             slopes = np.concatenate([slopes, *(slope[:, None] for slope in known)], axis=1)
-        costs = segments.costs + switched
         cost, downhill = costs.sum(axis=1), gradient[:, 1:]
         if self.pull is not None:
-            pull = self.pull[rows]
-            cost = cost + np.einsum("bn,bn->b", pull, end - self.starts[rows])
-            downhill[:, -1] += pull
+            cost = cost + np.einsum("bn,bn->b", self.pull, end - self.starts)
+            downhill[:, -1] += self.pull
         slack -= MARGIN
         violation = np.maximum(-slack, 0.0).sum(axis=1)
         lengths = segments.lengths
@@ -167,10 +166,10 @@ class PathValues:
     switched: FloatArray
     violation: FloatArray
 
-    def put(self, rows: np.ndarray, other: PathValues, chosen: np.ndarray) -> None:
-        """Overwrite some rows with the chosen rows of another batch."""
+    def put(self, rows: np.ndarray, other: PathValues) -> None:
+        """Overwrite some rows with those of another batch."""
         for name in self.__dataclass_fields__:
-            getattr(self, name)[rows] = getattr(other, name)[chosen]
+            getattr(self, name)[rows] = getattr(other, name)
 
     def take(self, rows: np.ndarray) -> PathValues:
         """Return some of the rows."""

@@ -26,7 +26,7 @@ MAX_NODES = 128
 #: Largest number of nodes before two rules have been compared.
 FIRST_NODES = 32
 
-#: Largest number of steps of a path that is moved to rest.
+#: Largest number of rounds in which paths are moved to rest.
 ITERATIONS = 100
 
 
@@ -102,7 +102,7 @@ class PathDescent:
             upper: upper bounds, of the same shape.
             unit: roughness that counts as 1, shape `(paths,)`; see `roughness_unit`.
             terrain: of the paths; that of the descent's problem when left out.
-            iterations: largest number of steps of each path.
+            iterations: largest number of rounds.
             pull: gradient of a linear term that is added to the cost at the ends, in units of
                 `unit ** penalty`, shape `(paths, n)`.
         """
@@ -128,6 +128,9 @@ class PathDescent:
             weights=self.weights,
             unit=unit,
             pull=pull,
+            switching=None
+            if landscape.switches is None
+            else landscape.switches.points(paths, self.weights),
         )
         with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is not accepted
             run = minimize if self.problem.region.smooth_posterior is None else minimize_linearized

@@ -8,6 +8,7 @@ preconditioner, one chain of springs for each principal axis.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -60,13 +61,19 @@ class Metric:
 
     def rotate(self, vectors: FloatArray) -> FloatArray:
         """Return gradients in the eigenbasis."""
-        rotated: FloatArray = (vectors / self.weights) @ self.basis
+        rotated: FloatArray = vectors @ self._weighted
         return rotated
 
     def rotate_back(self, vectors: FloatArray) -> FloatArray:
         """Return steps in the coordinates of x."""
-        steps: FloatArray = (vectors @ self.basis.T) / self.weights
+        steps: FloatArray = vectors @ self._weighted.T
         return steps
+
+    @cached_property
+    def _weighted(self) -> FloatArray:
+        weights = np.broadcast_to(self.weights, self.precision.shape)
+        weighted: FloatArray = self.basis / weights[:, None]
+        return weighted
 
 
 @dataclass(eq=False)
@@ -98,9 +105,11 @@ class StepHistory:
         size = np.sqrt(np.einsum("bi,bi->b", s, s) * np.einsum("bi,bi->b", y, y))
         useful = (product > 1e-8 * size) & (size > 0)
         unit = (useful / np.sqrt(np.where(useful, product, 1.0)))[:, None]
+        every = len(rows) == len(self.steps)
         for past, now in (self.steps, s), (self.changes, y):
-            past[rows, :-1] = past[rows, 1:]
-            past[rows, -1] = unit * now
+            kept = past if every else past[rows]
+            longer = np.concatenate([kept[:, 1:], (unit * now)[:, None]], axis=1)
+            past[slice(None) if every else rows] = longer
 
     def forget(self, paths: BoolArray) -> None:
         """Drop all steps of some of the paths."""
@@ -136,4 +145,4 @@ class StepHistory:
 
 def precondition(q: FloatArray, chain: FloatArray, metric: Metric) -> FloatArray:
     """Apply the inverse of each principal axis' chain of springs, path by path."""
-    return metric.rotate_back(np.einsum("bnml,rbln->rbmn", chain, metric.rotate(q)))
+    return metric.rotate_back(np.einsum("bmln,rbln->rbmn", chain, metric.rotate(q)))

@@ -19,8 +19,8 @@ CONTENDS = 0.1
 #: Number of candidates per problem that are all moved to rest; more are scouted first.
 FEW = 4
 
-#: Steps of each candidate while scouting.
-SCOUT_STEPS = 20
+#: Rounds in which candidates are scouted.
+SCOUT_ROUNDS = 26
 
 #: Paths that are closer than this everywhere, in standard deviations, count as the same.
 SAME_PATH = 1e-2
@@ -50,7 +50,7 @@ class Refinement:
         best = seeds
         if len(seeds.owner) > FEW * len(np.unique(seeds.owner)):
             for nodes, rows in self.descent.by_nodes(seeds.paths, seeds.owner):
-                self.descend(seeds, rows, nodes, iterations=SCOUT_STEPS)
+                self.descend(seeds, rows, nodes, iterations=SCOUT_ROUNDS)
             best = self._best(seeds)
         for nodes, rows in self.descent.by_nodes(best.paths, best.owner):
             rows = rows[best.settled[rows] != nodes]
@@ -76,7 +76,7 @@ class Refinement:
             candidates: paths of the batch.
             rows: which of them.
             nodes: quadrature nodes per segment.
-            iterations: largest number of steps of each path.
+            iterations: largest number of rounds.
         """
         batch, owner = self.batch, candidates.owner[rows]
         terrain = batch.terrain.take(owner)

@@ -21,7 +21,7 @@ import numpy as np
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace.planners.descent.objective import Objective, PathValues
 from daace.planners.descent.quasi_newton import Metric, StepHistory
-from daace.planners.descent.subproblem import TINY, chain_preconditioner, solve_subproblem
+from daace.planners.descent.subproblem import chain_preconditioner, solve_subproblem
 
 #: Share of the decrease that the slope promises which a step must bring.
 ARMIJO = 1e-4
@@ -35,6 +35,9 @@ PATIENCE = 3
 #: Share of the violation that a step must remove to count as a gain. Where the goal is out of
 #: reach, rho grows without end, and smaller gains would continue for long.
 APPROACH = 1e-2
+
+#: Violation, in nats, at which a path may rest: its end is moved into the goal afterwards.
+NEARLY_MET = 1e-5
 
 #: Iterations between two updates of the preconditioner.
 REFRESH = 3
@@ -90,27 +93,28 @@ def minimize(
         objective: cost, goal, bounds.
         Z: free waypoints to begin with, shape `(paths, waypoints, n)`.
         metric: shape of the terrain.
-        iterations: largest number of steps of each path.
+        iterations: largest number of rounds.
         tolerance: a path rests when a step promises less than this share of its cost.
         expired: called once per round; if true, all paths stop where they are.
     """
-    state = SqpState.begin(Z, objective.evaluate(Z, np.arange(len(Z))))
-    evaluations = len(Z)
+    state = SqpState.begin(Z, objective.evaluate(Z))
+    evaluations, rounds = len(Z), 0
     final, ended = Z.copy(), state.values.take(state.rows)
     rested = np.zeros(len(Z), dtype=bool)
     while len(state.rows):
         _new_steps(objective, state, metric, tolerance)
         evaluations += _line_search(objective, state)
-        over = state.waiting & (state.taken >= iterations)
-        done = state.resting | (state.stalled >= PATIENCE) | over
-        if expired():
+        rounds += 1
+        done = state.resting | (state.stalled >= PATIENCE)
+        if rounds >= iterations or expired():
             done[:] = True
         if done.any():
             leaving = np.flatnonzero(done)
             final[state.rows[leaving]] = state.Z[leaving]
             rested[state.rows[leaving]] = state.resting[leaving]
-            ended.put(state.rows[leaving], state.values, leaving)
-            state = state.take(np.flatnonzero(~done))
+            ended.put(state.rows[leaving], state.values.take(leaving))
+            staying = np.flatnonzero(~done)
+            state, objective = state.take(staying), objective.take(staying)
     return DescentResult(final, ended.cost, ended.violation, evaluations, ended.costs, rested)
 
 
@@ -163,7 +167,7 @@ class SqpState:
             Z=Z.copy(),
             values=values,
             history=StepHistory.empty(Z.shape),
-            chain=np.empty((paths, n, waypoints, waypoints)),
+            chain=np.empty((paths, waypoints, waypoints, n)),
             multipliers=np.zeros_like(values.slack),
             rho=rho,
             step=np.zeros_like(Z),
@@ -204,34 +208,37 @@ def _new_steps(objective: Objective, state: SqpState, metric: Metric, tolerance:
     if len(waiting) == 0:
         return
     part = state if len(waiting) == len(state.rows) else state.take(waiting)
-    Z, rows, values, multipliers = part.Z, part.rows, part.values, part.multipliers
+    objective, Z, values = objective.take(waiting), part.Z, part.values
     old = np.flatnonzero(part.taken % REFRESH == 0)
     if len(old):
+        here = values if len(old) == len(Z) else values.take(old)
         part.chain[old] = chain_preconditioner(
-            objective, values.take(old), multipliers[old], rows[old], metric
+            objective.take(old), here, part.multipliers[old], metric
         )
-    tangent = objective.tangent(Z, -values.lagrangian(multipliers), rows)
-    step, crossing = np.zeros_like(Z), np.ones(len(Z), dtype=bool)
-    for _ in range(PASSES):  # path by path: a step within the bounds is final
-        found = solve_subproblem(values, tangent, part.history, part.chain, metric)
-        step[crossing], multipliers[crossing] = (share[crossing] for share in found)
-        narrower = objective.tangent(Z, step, rows, share=SOON)
-        beyond = np.abs(narrower(step) - step).max(axis=(1, 2))
-        crossing &= ~(beyond <= TINY * np.abs(step).max(axis=(1, 2)))
+    tangent = objective.tangent(Z, -values.lagrangian(part.multipliers))
+    step, multipliers = solve_subproblem(
+        values, tangent, part.history, part.chain, metric, part.multipliers
+    )
+    crossing = np.ones(len(Z), dtype=bool)
+    for _ in range(PASSES - 1):  # path by path: a step within the bounds is final
+        tangent = objective.tangent(Z, step, share=SOON)
+        crossing &= tangent.cuts(step)
         if not crossing.any():
             break
-        tangent = narrower
+        found = solve_subproblem(values, tangent, part.history, part.chain, metric, multipliers)
+        step[crossing], multipliers[crossing] = (share[crossing] for share in found)
     reach = np.sqrt(np.einsum("bmn,bmn->bm", step, step).max(axis=1))
     limit = np.maximum(1.0, values.lengths.sum(axis=1))
     step *= np.minimum(1.0, limit / np.maximum(reach, 1e-300))[:, None, None]
 
     rho, largest = part.rho, multipliers.max(axis=1)
+    part.multipliers = multipliers
     part.rho = np.maximum(np.where(rho > 10 * largest, 0.5 * rho, rho), 1.5 * largest)
     part.step = step
     part.slope = np.einsum("bmn,bmn->b", values.gradient, step) - part.rho * values.violation
     part.threshold = tolerance * np.abs(values.costs).sum(axis=1)
     part.threshold += APPROACH * part.rho * values.violation
-    part.resting = (-part.slope <= part.threshold) & (values.violation <= 1e-7)
+    part.resting = (-part.slope <= part.threshold) & (values.violation <= NEARLY_MET)
     part.length = np.ones(len(Z))
     part.taken = part.taken + 1
     if part is not state:
@@ -260,26 +267,29 @@ def _line_search(objective: Objective, state: SqpState) -> int:
 
 def _try(objective: Objective, state: SqpState, moving: IntArray, merit: FloatArray) -> BoolArray:
     """Move the paths whose merit falls enough; return which they are, and shorten all steps."""
-    slope, length, rows = state.slope[moving], state.length[moving], state.rows[moving]
-    trial = objective.project(state.Z[moving] + length[:, None, None] * state.step[moving], rows)
-    fresh = objective.evaluate(trial, rows)
+    slope, length = state.slope[moving], state.length[moving]
+    objective = objective.take(moving)
+    trial = objective.project(state.Z[moving] + length[:, None, None] * state.step[moving])
+    fresh = objective.evaluate(trial)
     reached = fresh.merit(state.rho[moving])
-    accepted: BoolArray = reached <= merit + ARMIJO * length * slope
-    # The next length is the minimum of the parabola through both values and the slope.
     expected = length * slope
+    accepted: BoolArray = reached <= merit + ARMIJO * expected
+    # The next length is the minimum of the parabola through both values and the slope.
     bend = np.maximum(reached - merit - expected, 1e-9 * np.abs(expected) + 1e-300)
     state.length[moving] = length * np.clip(-0.5 * expected / bend, 0.1, 0.5)
     state.tries[moving] += 1
 
-    chosen = np.flatnonzero(accepted)
-    there, before = moving[chosen], state.values
-    change = fresh.gradient[chosen] - before.gradient[there]
-    turned = fresh.slopes[chosen] - before.slopes[there]
+    before, there = state.values, moving
+    if not accepted.all():
+        chosen = np.flatnonzero(accepted)
+        there, trial, fresh = moving[chosen], trial[chosen], fresh.take(chosen)
+    change = fresh.gradient - before.gradient[there]
+    turned = fresh.slopes - before.slopes[there]
     change[:, -1] -= np.einsum("bc,bcn->bn", state.multipliers[there], turned)
-    state.history.add(there, trial[chosen] - state.Z[there], change)
+    state.history.add(there, trial - state.Z[there], change)
     if len(there) == len(state.rows):
         state.Z, state.values = trial, fresh
     else:
-        state.Z[there] = trial[chosen]
-        state.values.put(there, fresh, chosen)
+        state.Z[there] = trial
+        before.put(there, fresh)
     return accepted

@@ -4,21 +4,19 @@ For each path, min_d g'd + d'B d / 2 subject to c + A d >= 0: one constraint for
 judge. With one judge the dual has two variables and is solved by enumeration of the active sets;
 with more, by exchanging whole sets of variables (Judice and Pires 1994, "A block principal pivoting
 algorithm for large-scale strictly monotone linear complementarity problems",
-doi:10.1016/0305-0548(94)90106-6).
+doi:10.1016/0305-0548(94)90106-6). Of several judges only those are looked at who were active last
+time, are not convinced, or would not be after the step: the others do not change it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from daace._typing import FloatArray
+from daace._typing import FloatArray, IntArray
 from daace.landscape.path import EPSILON
 from daace.planners.descent.objective import Objective, PathValues
 from daace.planners.descent.quasi_newton import Metric, StepHistory
-from daace.planners.descent.tangent import Tangent
-
-#: Rounding, relative to the terms of a sum.
-TINY = 1e-9
+from daace.planners.descent.tangent import TINY, Tangent
 
 #: Added to the diagonal of the dual of several judges, relative to it.
 RIDGE = 1e-8
@@ -29,7 +27,12 @@ EXCHANGES, PIVOTS = 3, 100
 
 
 def solve_subproblem(
-    values: PathValues, tangent: Tangent, history: StepHistory, chain: FloatArray, metric: Metric
+    values: PathValues,
+    tangent: Tangent,
+    history: StepHistory,
+    chain: FloatArray,
+    metric: Metric,
+    before: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the step of each path, and the multipliers of its goal constraints.
 
@@ -39,21 +42,43 @@ def solve_subproblem(
         history: the last steps, for B^-1.
         chain: preconditioners, by `chain_preconditioner`.
         metric: shape of the terrain.
+        before: the last multipliers.
     """
-    right = np.zeros((1 + values.slack.shape[1], *values.gradient.shape))
-    right[0] = values.gradient
-    right[1:, :, -1] = values.slopes.transpose(1, 0, 2)
-    right = tangent(right)
-    solved = tangent(history.apply(right, chain, metric))
-    gram = np.einsum("cbmn,dbmn->bcd", right[1:], solved[1:])
-    promise = values.slack - np.einsum("cbmn,bmn->bc", right[1:], solved[0])
-    size = np.einsum("bcn,bcn->bc", values.slopes, values.slopes)
-    held = np.einsum("cbmn,cbmn->bc", right[1:], right[1:]) <= 1e-12 * size
-    promise[held] = np.maximum(promise[held], 0.0)  # the end cannot move in this direction now
-    solve = solve_dual if values.slack.shape[1] == 2 else solve_large_dual
-    multipliers = solve(gram, promise)
-    step = np.einsum("bc,cbmn->bmn", multipliers, solved[1:]) - solved[0]
-    return step, multipliers
+    slack, slopes = values.slack, values.slopes
+    several = slack.shape[1] > 2
+    multipliers = np.zeros_like(slack)
+
+    def step_with(columns: IntArray) -> FloatArray:
+        """Return the step for some of the constraints; put down their multipliers."""
+        right = np.zeros((1 + len(columns), *values.gradient.shape))
+        right[0] = values.gradient
+        right[1:, :, -1] = slopes[:, columns].transpose(1, 0, 2)
+        right = tangent(right)
+        solved = tangent(history.apply(right, chain, metric))
+        gram = np.einsum("cbmn,dbmn->bcd", right[1:], solved[1:])
+        promise = slack[:, columns] - np.einsum("cbmn,bmn->bc", right[1:], solved[0])
+        size = np.einsum("bcn,bcn->bc", slopes, slopes)[:, columns]
+        held = np.einsum("cbmn,cbmn->bc", right[1:], right[1:]) <= 1e-12 * size
+        promise[held] = np.maximum(promise[held], 0.0)  # the end cannot move in this direction now
+        found = (
+            solve_large_dual(gram, promise, before[:, columns])
+            if several
+            else solve_dual(gram, promise)
+        )
+        multipliers[:, columns] = found
+        step: FloatArray = np.einsum("bc,cbmn->bmn", found, solved[1:]) - solved[0]
+        return step
+
+    if not several:
+        return step_with(np.arange(slack.shape[1])), multipliers
+    chosen = ((before > 0) | (slack < 0)).any(axis=0)
+    while True:
+        step = step_with(np.flatnonzero(chosen))
+        expected = slack + np.einsum("bcn,bn->bc", slopes, step[:, -1])
+        crossed = ~chosen & (expected < -TINY * (1 + np.abs(slack))).any(axis=0)
+        if not crossed.any():
+            return step, multipliers
+        chosen |= crossed
 
 
 def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
@@ -78,7 +103,9 @@ def solve_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
     return np.ascontiguousarray(multipliers.T)
 
 
-def solve_large_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
+def solve_large_dual(
+    gram: FloatArray, promise: FloatArray, before: FloatArray | None = None
+) -> FloatArray:
     """Return what `solve_dual` does, for any number of constraints.
 
     Where judges contradict each other, no step satisfies all: a small ridge keeps the multipliers
@@ -87,25 +114,33 @@ def solve_large_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
     Args:
         gram: A B^-1 A', positive semidefinite, shape `(batch, slacks, slacks)`.
         promise: slack after the unconstrained step, shape `(batch, slacks)`.
+        before: similar multipliers: what is active is looked for from there.
     """
+    if (promise >= 0).all():
+        return np.zeros_like(promise)
     count = promise.shape[1]
+    unit = np.eye(count)
     size = np.sqrt(np.einsum("bcc->bc", gram) + 1e-150)  # every constraint in its own unit
-    A = gram / (size[:, :, None] * size[:, None, :])
-    A[:, np.arange(count), np.arange(count)] += RIDGE
-    q = promise / size
+    A, q = gram / (size[:, :, None] * size[:, None, :]) + RIDGE * unit, promise / size
     active = q < 0
+    if before is not None:
+        active = np.where(before.any(axis=1, keepdims=True), before > 0, active)
+    small = -TINY * (1 + np.abs(q))
     fewest, patience = np.full(len(q), count + 1), np.full(len(q), EXCHANGES)
-    x, unsolved = np.zeros_like(q), np.arange(len(q))
+    x, unsolved = np.empty_like(q), np.arange(len(q))
     for _ in range(PIVOTS):
-        chosen = active[unsolved]
-        within = chosen[:, :, None] & chosen[:, None, :]
-        system = np.where(within, A[unsolved], np.eye(count))
-        x[unsolved] = np.linalg.solve(system, np.where(chosen, -q[unsolved], 0.0)[..., None])[
-            ..., 0
-        ]
-        y = np.einsum("bcd,bd->bc", A[unsolved], x[unsolved]) + q[unsolved]
-        wrong = np.where(chosen, x[unsolved] < 0, y < -TINY * (1 + np.abs(q[unsolved])))
+        if len(unsolved) == len(q):
+            here, right, chosen = A, q, active
+        else:
+            here, right, chosen = A[unsolved], q[unsolved], active[unsolved]
+        system = np.where(chosen[:, :, None] & chosen[:, None, :], here, unit)
+        found = np.linalg.solve(system, np.where(chosen, -right, 0.0)[..., None])
+        x[unsolved] = found[..., 0]
+        y = (here @ found)[..., 0] + right
+        wrong = np.where(chosen, found[..., 0] < 0, y < small[unsolved])
         number = wrong.sum(axis=1)
+        if not number.any():
+            break
         fewer = number < fewest[unsolved]
         patience[unsolved] = np.where(fewer, EXCHANGES, patience[unsolved] - 1)
         fewest[unsolved] = np.minimum(fewest[unsolved], number)
@@ -114,8 +149,6 @@ def solve_large_dual(gram: FloatArray, promise: FloatArray) -> FloatArray:
         wrong &= ~alone | (np.arange(count) == last[:, None])
         active[unsolved] ^= wrong
         unsolved = unsolved[number > 0]
-        if len(unsolved) == 0:
-            break
     multipliers: FloatArray = np.maximum(x, 0.0) / size
     return multipliers
 
@@ -124,20 +157,19 @@ def chain_preconditioner(
     objective: Objective,
     values: PathValues,
     multipliers: FloatArray,
-    rows: np.ndarray,
     metric: Metric,
 ) -> FloatArray:
     """Return, for each path and principal axis, the inverse of a chain of springs.
 
     The Hessian of a path's cost is close to that of a chain: neighbouring waypoints pull on each
     other by price / length, and the curvature of the terrain, the precision times the growth of the
-    price, holds each of them in place. Shape `(paths, n, waypoints, waypoints)`.
+    price, holds each of them in place. Shape `(paths, waypoints, waypoints, n)`: the axes are next
+    to each other in memory, as in the vectors that it is multiplied with.
 
     Args:
-        objective: of the whole batch.
-        values: costs and lengths of some of its paths.
+        objective: of the paths.
+        values: their costs and lengths.
         multipliers: of the goal constraints, shape `(paths, slacks)`.
-        rows: number of each path in the batch.
         metric: shape of the terrain.
     """
     land = objective.landscape
@@ -149,13 +181,13 @@ def chain_preconditioner(
     if land.penalty > 0:
         roughness = (costs / np.maximum(values.lengths, EPSILON)) ** (
             1 / land.penalty
-        ) * objective.unit[rows][:, None]
-        spread = land.take(rows).spread if land.scale == "relative" else 1.0
+        ) * objective.unit[:, None]
+        spread = land.spread if land.scale == "relative" else 1.0
         if isinstance(spread, np.ndarray):
             spread = spread[:, None]
         hold = land.penalty * costs / (np.maximum(roughness, 1e-3) * spread) / 3.0
     size = pull.shape[1]
-    springs = np.zeros((len(rows), size, size))
+    springs = np.zeros((len(pull), size, size))
     index = np.arange(size)
     springs[:, index, index] = pull
     springs[:, index[:-1], index[:-1]] += pull[:, 1:]
@@ -165,5 +197,5 @@ def chain_preconditioner(
     anchors[:, -1] += multipliers[:, 0]
     chains = np.repeat(springs[:, None], len(metric.precision), axis=1)
     chains[:, :, index, index] += metric.precision[None, :, None] * anchors[:, None, :]
-    inverse: FloatArray = np.linalg.inv(chains)
-    return inverse
+    inverse: FloatArray = 1.0 / chains if size == 1 else np.linalg.inv(chains)
+    return np.ascontiguousarray(inverse.transpose(0, 2, 3, 1))

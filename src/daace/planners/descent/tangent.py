@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from daace._typing import BoolArray, FloatArray, IntArray
 from daace.landscape.feasible import isotonic
 from daace.landscape.linear_constraints import Slabs
+
+#: Rounding, relative to the size of a step or to the terms of a sum.
+TINY = 1e-9
 
 #: Distance, in standard deviations, below which a link counts as active.
 MET = 1e-9
@@ -73,7 +77,7 @@ class Tangent:
         direction: IntArray,
         share: float,
     ) -> Tangent:
-        ahead = Z + share * wish
+        ahead = Z + share * wish if share else Z
         held = (ahead <= lower) & (wish <= 0) | (ahead >= upper) & (wish >= 0)
         ordered = np.flatnonzero(direction)
         if not len(ordered):
@@ -99,8 +103,23 @@ class Tangent:
         pooled = together / np.maximum(together.sum(axis=-1, keepdims=True), 1)
         return cls(~held, ordered, pooled)
 
+    @cached_property
+    def everywhere(self) -> bool:
+        """Whether no direction is excluded."""
+        return self.links is None and len(self.ordered) == 0 and bool(self.free.all())
+
+    def cuts(self, step: FloatArray) -> BoolArray:
+        """Return which steps, shape `(paths, waypoints, n)`, leave the allowed directions."""
+        if self.everywhere:
+            return np.zeros(len(step), dtype=bool)
+        beyond = np.abs(self(step) - step).max(axis=(1, 2))
+        cut: BoolArray = ~(beyond <= TINY * np.abs(step).max(axis=(1, 2)))
+        return cut
+
     def __call__(self, vectors: FloatArray) -> FloatArray:
         """Project vectors of shape `(..., paths, waypoints, n)`."""
+        if self.everywhere:
+            return vectors
         kept: FloatArray = vectors * self.free
         if len(self.ordered):
             parts = vectors[..., self.ordered]

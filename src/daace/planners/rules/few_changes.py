@@ -312,7 +312,7 @@ class FewChanges:
                 np.stack([sets[k].path for k in rows]),
                 np.stack([sets[k].free for k in rows]),
                 limit=np.full(len(rows), -np.inf),
-                steps=ITERATIONS,
+                rounds=ITERATIONS,
             )
             for k, path in zip(rows, paths, strict=True):
                 rested[k] = path

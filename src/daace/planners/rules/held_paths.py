@@ -13,8 +13,8 @@ from daace.planners.base import Clock
 from daace.planners.descent import PathDescent, ProblemBatch, restore_end
 from daace.planners.descent.batch import FAR_FROM_GOAL
 
-#: Largest number of steps while sets of features are compared. More find hardly fewer features.
-STEPS = 12
+#: Largest number of rounds while sets of features are compared. More find hardly fewer features.
+ROUNDS = 15
 
 #: A path rests when a step promises less than this share of its cost.
 REST = 1e-4
@@ -59,7 +59,7 @@ class HeldPaths:
         free: BoolArray,
         *,
         limit: FloatArray,
-        steps: int = STEPS,
+        rounds: int = ROUNDS,
     ) -> tuple[FloatArray, FloatArray]:
         """Move paths downhill; return them and their costs, infinite where the goal is missed.
 
@@ -69,7 +69,7 @@ class HeldPaths:
             free: which features may change, shape `(paths, features)`.
             limit: cost from which on a path is of no use, in units of `unit ** penalty`, shape
                 `(paths,)`.
-            steps: largest number of steps of each path.
+            rounds: largest number of rounds.
         """
         batch, rules = self.batch, self.batch.problems[0].feasible
         lower, upper = self.bounds(owner, free)
@@ -93,7 +93,7 @@ class HeldPaths:
                 upper=upper[some],
                 unit=unit,
                 terrain=terrain,
-                iterations=steps,
+                iterations=rounds,
             )
             moved[some, 1:] = result.Z
             fine = self.descent.costs(

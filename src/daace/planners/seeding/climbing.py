@@ -120,7 +120,7 @@ def _climb_with_model(
         slack, slopes = region.odds_slack_and_gradient(point[None])
         model = LinearOdds(point[None], slack, slopes)
         top = ascend(problem, point, _slacks_of(region, clock, model))
-        expected = model.at(top[None], np.array([0]))[0]
+        expected = model.at(top[None])[0]
         if np.abs(region.odds_slack(top[None]) - expected)[0] <= AGREES:
             return top
         point = top
@@ -133,7 +133,7 @@ def _slacks_of(region: GoalRegion, clock: Clock | None, model: LinearOdds | None
     def slacks(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         if clock is not None:
             clock.check()
-        odds = None if model is None else model.at(x[None], np.array([0]))
+        odds = None if model is None else model.at(x[None])
         slack, gradients = region.pair_and_gradients(x[None], odds)
         return slack[0], gradients[0]
 

@@ -164,11 +164,8 @@ class _Beam:
         ends = self.numbers.copy()
         ends[:, rules.columns] = x[rules.columns]
         points = x + SHARES[:, None, None] * (rules.place(ends) - x)
-        return _Walks(points, self._price(points), self._travel(points))
-
-    def _price(self, points: FloatArray) -> FloatArray:
-        flat = points.reshape(-1, points.shape[-1])
-        return self.problem.landscape.local_cost(flat).reshape(points.shape[:-1])
+        price = self.problem.landscape.local_cost(points.reshape(-1, len(x)))
+        return _Walks(points, price.reshape(points.shape[:-1]), self._travel(points))
 
     def _travel(self, points: FloatArray, origin: FloatArray | None = None) -> FloatArray:
         """Return distances, from the start when no origin is given."""
@@ -237,7 +234,7 @@ class _Beam:
         """
         region = self.problem.region
         if not isinstance(region.posterior, RowPosterior):
-            return region.slack_of(joint, points)
+            return self._judge_plausible(points, joint, len(costs))
         slack = np.column_stack(
             [log_sum_exp(joint) - region.min_log_prob, np.full(len(joint), NEVER)]
         )
@@ -256,6 +253,22 @@ class _Beam:
                 break
         unasked = np.flatnonzero(slack[:, 1] == NEVER)
         self.unasked.append((points[unasked], joint[unasked]))
+        return slack
+
+    def _judge_plausible(self, points: FloatArray, joint: FloatArray, count: int) -> FloatArray:
+        """Return the slacks of the points of some combinations, as many of each.
+
+        Smooth judges are not asked about implausible points, whose slack is then infinitely short,
+        if others of the same combination meet the goal.
+        """
+        region = self.problem.region
+        slack = np.full((len(points), 2), -np.inf)
+        slack[:, 0] = log_sum_exp(joint) - region.min_log_prob
+        asked = slack[:, 0] >= 0
+        slack[asked] = region.slack_of(joint[asked], points[asked])
+        met = np.all(slack > 0, axis=1).reshape(count, -1).any(axis=1)
+        left = ~asked & np.repeat(~met, len(points) // count)
+        slack[left] = region.slack_of(joint[left], points[left])
         return slack
 
     def ends(self) -> CodeGoals:
