@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -167,6 +169,59 @@ def test_a_rare_class_gets_a_lower_default():
     common, rare = committee.defaults
     assert common == 0.75
     assert 0.5 <= rare < 0.75
+
+
+def test_a_density_that_hardly_recognises_a_class_has_no_vote_on_it(tmp_path):
+    """Two bumps are one to a Gaussian: its calibrated probability of them never reaches a half."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(2000, 2))
+    y = np.where(np.abs(np.abs(X[:, 0]) - 1.5) < 0.4, "bumps", "else")
+    explainer = daace.fit(X, y, density="linear-gaussian")
+    committee = explainer.committee
+    assert committee.votes.tolist() == [False, True]
+    each = committee.probabilities(X, 0)
+    assert each[:, 0].max() < 0.5
+    least = np.exp(committee.log_posterior(X))[:, 0]
+    np.testing.assert_allclose(least, each[:, 1:].min(axis=1), rtol=1e-12)
+    explainer.save(tmp_path / "m")
+    again = daace.load(tmp_path / "m").committee
+    assert np.array_equal(again.votes, committee.votes)
+    assert np.array_equal(again.log_posterior(X), committee.log_posterior(X))
+
+
+def test_paths_need_not_convince_a_density_without_a_vote(loans):
+    committee = replace(loans.committee, votes=np.zeros(2, dtype=bool))
+    explainer = replace(loans, committee=committee)
+    table, target = load_table("loans"), loans.density.classes_.item(1)
+    asked = 0
+    for _, row in table.to_frame()[table.y != target].iloc[:4].iterrows():
+        e = explainer.explain(row, target=target)
+        assert e.found
+        assert e.judges["decides"].tolist() == [False] + [True] * len(committee.members)
+        deciding = e.judges[e.judges["decides"]]["end"]
+        assert e.posterior == pytest.approx(deciding.min(), rel=1e-9)
+        asked += deciding.min() >= e.provenance.min_posterior
+    assert asked == 4
+    region = Goal(target, min_posterior=0.7).region(loans.density, committee)
+    X = loans.density.sample(25, rng=np.random.default_rng(1))[0]
+    slack, pullback = region.slack_and_pullback(X)
+    gradients = pullback()
+    exact = region.slack(X)
+    assert ((slack >= 0).all(axis=1) == (exact >= 0).all(axis=1)).all()
+    for j in loans.density.encoding_.number_columns:
+        step = np.zeros(X.shape[1])
+        step[j] = 1e-6
+        ahead, behind = (region.slack_and_pullback(X + s)[0] for s in (step, -step))
+        np.testing.assert_allclose(gradients[:, :, j], (ahead - behind) / 2e-6, 2e-4, 2e-5)
+
+
+def test_every_judge_votes_in_a_file_of_an_earlier_version(iris_explainer):
+    density, arrays = iris_explainer.density, iris_explainer.committee.to_arrays()
+    del arrays["votes"]
+    assert Committee.from_arrays(density, arrays).votes.all()
+    for votes in (np.full(3, 0.5), np.ones(2)):
+        with pytest.raises(ValueError, match="committee"):
+            Committee.from_arrays(density, arrays | {"votes": votes})
 
 
 def spoil(arrays: dict[str, np.ndarray], what: str) -> None:

@@ -85,6 +85,8 @@ def find_views(
         views.append(np.exp([density.log_posterior(row)[0, index] for row in rows]))
     start, end = np.array(views).T
     decides = [settings.decides == "committee"] * len(names)
+    if settings.decides == "committee" and settings.committee is not None:
+        decides[0] = bool(settings.committee.votes[index])
     if settings.decides == "classifier":
         decides[0] = True
     elif settings.decides == "density":

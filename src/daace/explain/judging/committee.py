@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from daace._typing import FloatArray, Labels
+from daace._typing import BoolArray, FloatArray, Labels
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.bayes import log_sum_exp
@@ -40,6 +40,10 @@ SURE = 0.75
 #: marketing, 12% of the rows) hardly anything reaches 0.7.
 FEWEST_JUDGED, RARELY = 10, 0.6
 
+#: Share of the held-out rows of a class that the density has to recognise to have a vote on it, and
+#: the log-odds that stand for its consent where it has none.
+RECOGNIZED, CONSENT = 0.1, 100.0
+
 #: What the members are called, by their kind.
 NAMES = {
     "linear": "logistic regression", "splines": "splines", "kernels": "kernels",
@@ -48,14 +52,16 @@ NAMES = {
 
 
 #: Arrays of a committee itself.
-OWN = ("slope", "offset", "defaults", "reach")
+OWN = ("slope", "offset", "defaults", "reach", "votes")
 
 
 @dataclass(frozen=True, eq=False)
 class Committee:
     """The density and a few members; the smallest of their probabilities counts.
 
-    Each is calibrated by itself on rows that it has not seen. `daace.fit` trains one.
+    Each is calibrated by itself on rows that it has not seen. `daace.fit` trains one. The density
+    has no vote on a class of which it hardly recognises a held-out row: calibrated, it does not
+    reach what is asked for, whatever the row.
 
     Attributes:
         density: the first judge; maps the user's rows to model space.
@@ -67,6 +73,7 @@ class Committee:
             for: 0.75, or what half of the held-out rows of that class reach which all accept.
         reach: model-space bounds of the rows of each class, shape `(2, classes, n)`: what judges
             say beyond them rests on nobody.
+        votes: whether the density is among those that decide about each class.
 
     Example:
         >>> from daace import fit, load_table
@@ -84,6 +91,7 @@ class Committee:
     offset: FloatArray
     defaults: FloatArray
     reach: FloatArray
+    votes: BoolArray
 
     @property
     def classes_(self) -> Labels:
@@ -119,12 +127,15 @@ class Committee:
                 fitted = fit_calibration(odds[told, judge], y[told] == k)
                 slope[judge, k], offset[judge, k] = fitted
             if held_out is not None:
-                own = _odds(held_out.log_joint, k)
-                slope[0, k], offset[0, k] = fit_calibration(own, held_out.labels == k)
+                own, hits = _odds(held_out.log_joint, k), held_out.labels == k
+                slope[0, k], offset[0, k] = fit_calibration(own, hits)
+                recognized = slope[0, k] * own[hits] + offset[0, k] >= 0
+                if training.members and len(recognized) >= FEWEST_JUDGED:
+                    raw.votes[k] = recognized.mean() >= RECOGNIZED
         if len(each) == 2:  # what is for one class is against the other
             slope[:, 0], offset[:, 0] = slope[:, 1], -offset[:, 1]
         for k, odds in enumerate(each):
-            calibrated = slope[:, k] * odds[told & (y == k)] + offset[:, k]
+            calibrated = raw._voiced(slope[:, k] * odds[told & (y == k)] + offset[:, k], k)
             raw.defaults[k] = _default(scipy.special.expit(calibrated.min(axis=1)))
         if training.members:
             raw.reach[:] = find_reach(training.X, y, box_of(density), density.encoding_)
@@ -137,7 +148,8 @@ class Committee:
         judges, classes = 1 + len(members), len(density.classes_)
         slope, offset = np.ones((judges, classes)), np.zeros((judges, classes))
         reach = np.repeat(np.stack(box_of(density))[:, None], classes, axis=1)
-        return cls(density, inputs, members, slope, offset, np.zeros(classes), reach)
+        defaults, votes = np.zeros(classes), np.ones(classes, dtype=bool)
+        return cls(density, inputs, members, slope, offset, defaults, reach, votes)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -161,15 +173,27 @@ class Committee:
     def log_odds(self, log_joint: FloatArray, X: FloatArray, index: int) -> FloatArray:
         """Return each judge's log-odds of a class against all others, shape `(rows, judges)`.
 
+        Those of a density without a vote are its consent.
+
         Args:
             log_joint: of the rows.
             X: model-space rows.
             index: of the class.
         """
+        return self._voiced(self._views(log_joint, X, index), index)
+
+    def _views(self, log_joint: FloatArray, X: FloatArray, index: int) -> FloatArray:
+        """Return the log-odds of all judges, with a vote or without."""
         U = self.inputs(X)
         scores = [_one_against_rest(member.scores(U), index) for member in self.members]
         odds = np.stack([_odds(log_joint, index), *scores], axis=1)
         return self.slope[:, index] * odds + self.offset[:, index]
+
+    def _voiced(self, views: FloatArray, index: int) -> FloatArray:
+        """Put consent in the place of a density's view that does not count."""
+        if not self.votes[index]:
+            views[:, 0] = CONSENT
+        return views
 
     def log_odds_and_gradients(
         self, log_joint: FloatArray, X: FloatArray, index: int
@@ -192,16 +216,19 @@ class Committee:
             odds.append(_one_against_rest(scores, index))
             slopes.append(member.slopes(U, growth * _shares(scores, index)))
         gradients = self.inputs.pull_back(np.stack(slopes, axis=1), X.shape[1])
-        return self.slope[:, index] * np.stack(odds, axis=1) + self.offset[:, index], gradients
+        views = self.slope[:, index] * np.stack(odds, axis=1) + self.offset[:, index]
+        return self._voiced(views, index), gradients
 
     def density_slope(self, index: int) -> float:
-        """Return by what the density's log-odds of a class are multiplied."""
-        return float(self.slope[0, index])
+        """Return by what the density's log-odds of a class are multiplied; 0 without a vote."""
+        return float(self.slope[0, index]) if self.votes[index] else 0.0
 
     def probabilities(
         self, X: FloatArray, index: int, log_joint: FloatArray | None = None
     ) -> FloatArray:
         """Return the probability of a class that each judge gives, shape `(rows, judges)`.
+
+        The first is the density's, with a vote or without.
 
         Args:
             X: model-space rows.
@@ -209,11 +236,11 @@ class Committee:
             log_joint: of the rows, where it is known.
         """
         joint = self.density.log_joint(X) if log_joint is None else log_joint
-        probabilities: FloatArray = scipy.special.expit(self.log_odds(joint, X, index))
+        probabilities: FloatArray = scipy.special.expit(self._views(joint, X, index))
         return probabilities
 
     def log_posterior(self, X: FloatArray) -> FloatArray:
-        """Return, for each class, the log of the smallest probability that a judge gives it."""
+        """Return, for each class, the log of the smallest probability that counts."""
         joint = self.density.log_joint(X)
         least = [self.log_odds(joint, X, k).min(axis=1) for k in range(len(self.classes_))]
         logs: FloatArray = -np.logaddexp(0.0, -np.stack(least, axis=1))
@@ -223,7 +250,7 @@ class Committee:
 
     def to_arrays(self) -> dict[str, FloatArray]:
         """Return all but the density as arrays by name, for a model file."""
-        arrays = {name: getattr(self, name) for name in OWN}
+        arrays = {name: np.asarray(getattr(self, name), dtype=np.float64) for name in OWN}
         arrays |= {f"inputs.{name}": array for name, array in arrays_of(self.inputs).items()}
         for number, member in enumerate(self.members):
             prefix = f"{number}.{kind_of(member)}"
@@ -260,15 +287,18 @@ class Committee:
             kind = prefix.partition(".")[2]
             members.append(read_member(kind, parts[prefix], inputs, scores))
         judges = (1 + len(members), classes)
-        shapes = [judges, judges, (classes,), (2, classes, encoding.width)]
+        own.setdefault("votes", np.ones(classes))  # files of versions in which every judge had one
+        shapes = [judges, judges, (classes,), (2, classes, encoding.width), (classes,)]
         if [own[name].shape for name in OWN] != shapes or len(own) > len(OWN):
             raise ValueError("the arrays of its committee have other names or shapes")
-        slope, offset, defaults, reach = (own[name] for name in OWN)
+        slope, offset, defaults, reach, votes = (own[name] for name in OWN)
         if not ((slope > 0).all() and ((defaults >= 0) & (defaults < 1)).all()):
             raise ValueError("the calibration of its committee is out of range")
         if not (reach[0] <= reach[1]).all():
             raise ValueError("the reach of its committee is empty")
-        return cls(density, inputs, tuple(members), slope, offset, defaults, reach)
+        if not (np.isin(votes, (0, 1)).all() and (members or votes.all())):
+            raise ValueError("the votes of its committee are not those of a committee")
+        return cls(density, inputs, tuple(members), slope, offset, defaults, reach, votes != 0)
 
 
 def box_of(density: ConditionalDensity) -> tuple[FloatArray, FloatArray]:
