@@ -325,3 +325,20 @@ def test_descendants_are_kept_up_to_date(seed: int, n: int) -> None:
 
 
 # Order --------------------------------------------------------------------------------------------
+
+
+def test_a_family_with_too_few_rows_ends_the_search_for_it_only() -> None:
+    """Beside an atom a number may have hardly any rows: such a family neither gains nor loops."""
+    X, y = _rows(3, n=4)
+    all_rows, few = _stats((X, y)), _stats((X[:6], y[:6]))
+    families = [all_rows, all_rows, all_rows, few]
+    stats = SufficientStatistics(all_rows.counts, all_rows.means, all_rows.scatters, families)
+    alone = Family.of(few, 3, np.zeros(0, dtype=np.intp), True)
+    assert np.isfinite(alone.score)
+    assert alone.toggle_class == -np.inf
+    assert not alone.add.max() > 0
+    start = _naive(4)
+    start.arcs[0, 3] = True
+    graph = hill_climb(stats, start, forced=_empty(4), forbidden=_empty(4))
+    assert not graph.arcs[:, 3].any()
+    assert graph.arcs[:, :3].any()

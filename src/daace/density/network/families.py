@@ -311,13 +311,31 @@ class Family:
 
         scores = gaussian_scores(stats.counts, residuals, stats.terms(p, residuals.shape[1]))
         gains = scores[here].sum(axis=0)
-        score = float(gains[0])
+        score, other = float(gains[0]), float(scores[there, 0].sum())
+        if np.isneginf(score):
+            return cls._too_few_rows(n, p, other)
         gains -= score
         add = gains[1 + p :] if room else np.full(n, -np.inf)
         add[parents] = add[child] = -np.inf
         if room:
             add[~usable[here].all(axis=0)] = -np.inf
-        toggle = float(scores[there, 0].sum()) - score
+        toggle = other - score
         if not ((room or class_parent) and (alone[there] > stats.floors[there]).all()):
             toggle = -np.inf
         return cls(score, toggle, gains[1 : 1 + p], add)
+
+    @classmethod
+    def _too_few_rows(cls, features: int, parents: int, other: float) -> Family:
+        """Return a family with more parameters than its rows allow: fewer parents come first.
+
+        Where even none are too many, with the class and without, nothing can be learned or gained.
+
+        Args:
+            features: number of all features.
+            parents: number of feature parents.
+            other: score with the class if it is no parent, and without if it is.
+        """
+        nothing = np.full(features, -np.inf)
+        if np.isfinite(other):
+            return cls(-np.inf, np.inf, np.full(parents, np.inf), nothing)
+        return cls(-np.inf if parents else 0.0, -np.inf, np.full(parents, np.inf), nothing)

@@ -75,7 +75,8 @@ class _ClimbingGraph:
         for child in topological_order(start.arcs):
             self._trace(child)
             self._refresh(child)
-        self.tie = TIE * max(1.0, float(np.abs(self.score).sum()))  # gains this close are equal
+        told = self.score[np.isfinite(self.score)]
+        self.tie = TIE * max(1.0, float(np.abs(told).sum()))  # gains this close are equal
 
     @property
     def total(self) -> float:
@@ -95,7 +96,8 @@ class _ClimbingGraph:
         np.copyto(remove, self.remove[tails, heads])
         best = float(gains.max())
 
-        reverse = remove + self.add[heads, tails]  # i -> j: j loses i, i gains j
+        with np.errstate(invalid="ignore"):  # where j must lose it and i cannot gain it
+            reverse = remove + self.add[heads, tails]  # i -> j: j loses i, i gains j
         better = np.flatnonzero(reverse > best + self.tie)
         if len(better):
             other_route = np.any(self.arcs[tails[better]] & self.descends[heads[better]], axis=1)
@@ -225,7 +227,8 @@ def hill_climb(
             graph.settle(change)
         before = graph.total
         graph.apply(change)
-        if climbing and graph.total <= before:  # a rounding error, with collinear parents
+        certain = change.gain == np.inf  # where a family has too few rows
+        if climbing and not certain and graph.total <= before:  # rounding, collinear parents
             graph.apply(change.undone())
             graph.settle(change)
         if not climbing and graph.total > height + graph.tie:
