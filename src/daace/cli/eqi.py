@@ -114,7 +114,8 @@ class PlanOptions:
     fixed: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="VARIABLE", help="Variable that must not change, such as a1; repeatable."
+            metavar="VARIABLE",
+            help="Variable that must not change, such as CommuteTime; repeatable.",
         ),
     ] = None
     penalty: Annotated[float, typer.Option(help="How strongly to avoid implausible regions.")] = 5.0
