@@ -135,7 +135,7 @@ def consistent_slice(
     """Return the states of a county in which every index is what its variables give.
 
     Args:
-        density: of the model, in the table's units.
+        density: the density of the model, in the table's units.
         counties: which give formulas and values.
         fips: the county, whose dropped variables are held.
         fixed: variables that keep their value.

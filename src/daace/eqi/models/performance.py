@@ -1,4 +1,4 @@
-"""How well the densities describe counties, and tell their category."""
+"""How well the densities describe counties and predict their category."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_SAMPLE, CROSS, OUTSIDE = "in sample", "10-fold cross-validation", "held out"
 
 
 class Performance(NamedTuple):
-    """How well a density describes rows and tells their class.
+    """How well a density describes rows and predicts their class.
 
     Attributes:
         log_joint: mean of log p(x, y), features in standard deviations of all counties.
