@@ -478,7 +478,7 @@ def test_check_warns_of_other_rows(run, folder):
     assert code == 0
     assert "rare rows" in out
     assert err.startswith("Warning: ")
-    assert "less plausible than 99% of what the density expects" in err
+    assert "less plausible than 99% of the density's samples" in err
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def _check_answers(
     """Raise `InvalidInput` unless the answers of a stopped run can be written once all are there.
 
     Args:
-        journal: of the run.
+        journal: the journal of the run.
         density: knows features and classes.
         whole: whether they are whole explanations.
         long: one row a change.
@@ -203,7 +203,7 @@ def model_columns(source: Path, names: Iterable[str], density: ConditionalDensit
 
 
 def _fingerprint(settings: Settings, source: Path, target: object, whole: bool) -> dict[str, Any]:
-    """Return what the answers depend on, to tell whether a stopped run may continue."""
+    """Return what the answers depend on; an interrupted run resumes only if it is the same."""
     from daace import __version__
 
     return {
@@ -218,13 +218,13 @@ def _fingerprint(settings: Settings, source: Path, target: object, whole: bool) 
 
 
 def _digest(source: Path) -> str:
-    """Return a hash of what a file holds."""
+    """Return a hash of a file's content."""
     with source.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _lines(first: int, answers: Sequence[Explanation], *, whole: bool) -> list[str]:
-    """Return what the journal keeps of each answer: all of it, or what a table says."""
+    """Return the journal's line for each answer: all of it, or the columns of a table."""
     if whole:
         return [dump_json({"row": row, **to_record(e)}) for row, e in enumerate(answers, first)]
     return [dump_json(to_outcome(e)) for e in answers]
