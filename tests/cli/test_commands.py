@@ -421,6 +421,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         (("--all", "-o", "a.csv", "--row", "1"), "'--all' must go without '--row'"),
         (("--all", "-o", "a.csv", "--html", "b"), "'--all' must go without '--html'"),
         (("--all", "-o", "a.csv", "--alternatives", "1"), "must go without '--alternatives'"),
+        (("--all", "-o", "a.csv", "--most", "2"), "'--all' must go without '--most'"),
         (("--all", "-o", "data.csv"), "'data.csv' must not be written to, as it is used here"),
         (("--json", "model.daace"), "'model.daace' must not be written to, as it is used here"),
         (("--html", "a.x", "--json", "a.x"), "'a.x' must not be written to"),
@@ -681,6 +682,17 @@ def test_every_command_has_an_example_and_documents_each_option(path, command):
         if parameter.name != "help":
             assert parameter.help.rstrip(".").strip(), parameter.name
             assert parameter.metavar or not parameter.multiple, f"{parameter.name}: not a list"
+
+
+def test_every_change_of_a_step_can_be_listed(run):
+    asked = ("explain", "model.daace", "data.csv", "--to", "versicolor", "--changes", "all")
+    _, few, _ = run(*asked, "--most", "1")
+    _, every, _ = run(*asked)
+    step = few.partition("\n\n")[2].partition("\n\n")[0]
+    assert len(step.splitlines()) == 3  # heading, largest change, number of the others
+    assert "  and 3 smaller changes" in step
+    assert "smaller change" not in every
+    assert run(*asked, "--most", "0")[0] == 2
 
 
 def test_an_interrupt_is_not_a_result(run, monkeypatch):

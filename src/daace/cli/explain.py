@@ -139,6 +139,9 @@ class OneRow:
             metavar="FILE", help="Write JSON to a file; '-' prints it instead of the text."
         ),
     ] = None
+    most: Annotated[
+        int, typer.Option(min=1, help="Maximum number of changes to list for each step.")
+    ] = 5
 
 
 @dataclass
@@ -327,28 +330,22 @@ def import_object(text: str) -> Any:
 def _check_use(one: OneRow, question: Question, many: AllRows) -> None:
     """Reject options for one row beside --all, and vice versa."""
     if not many.every:
-        lost = [
-            f"--{field.name}"
-            for field in fields(AllRows)
-            if getattr(many, field.name) != field.default
-        ]
-        if lost:
+        if lost := _given(many):
             raise InvalidInput(
                 f"{quote(lost)} must go with --all: use --json or --html for one row."
             )
         return
-    single = {
-        "--row": one.row,
-        "--html": one.html,
-        "--json": one.json,
-        "--alternatives": one.alternatives or None,
-        "--min-log-prob": question.min_log_prob,
-    }
-    given = [option for option, value in single.items() if value is not None]
+    given = _given(one) + ["--min-log-prob"] * (question.min_log_prob is not None)
     if given:
         raise InvalidInput(f"'--all' must go without {quote(given)}.")
     if many.output is None:
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
+
+
+def _given(options: OneRow | AllRows) -> list[str]:
+    """Return the options that differ from their defaults."""
+    changed = [f.name for f in fields(options) if getattr(options, f.name) != f.default]
+    return [f"--{name}" for name in changed]
 
 
 def pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
@@ -385,7 +382,8 @@ def _deliver(explanation: Explanation, one: OneRow) -> None:
     if one.json == "-":
         typer.echo(explanation.to_json())
     else:
-        typer.echo(with_options(explanation.describe(), explanation.path.columns))
+        text = explanation.describe(features=one.most)
+        typer.echo(with_options(text, explanation.path.columns))
     try:
         if one.json not in (None, "-"):
             write_atomically(str(one.json), explanation.to_json() + "\n")

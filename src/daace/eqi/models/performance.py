@@ -18,7 +18,7 @@ from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data.counties import Counties
 from daace.eqi.models.densities import restricted_network
 
-#: What the rows of a measurement are called.
+#: Names of the sets of rows that a density is measured on.
 IN_SAMPLE, CROSS, OUTSIDE = "in sample", "10-fold cross-validation", "held out"
 
 

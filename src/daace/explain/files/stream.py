@@ -1,4 +1,4 @@
-"""Tables larger than memory: explained block by block, to a file, from where a stop left it."""
+"""Files larger than memory, explained block by block; an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from daace.explain.explanation import Explanation
 from daace.explain.files.answer_file import FORMATS, AnswerWriter, passed_columns
 from daace.explain.several.jobs import BLOCK, Jobs, answer_all, share_out
 
-#: Rows that are turned into the final format together.
+#: Rows that are converted to the final format together.
 FINAL = 4096
 
 
@@ -53,8 +53,8 @@ def explain_file(
     source, output = Path(source), Path(output)
     density, suffix = settings.density, output.suffix.lower()
     _check_output(output, long)
-    nobody = Rows(np.empty((0, density.encoding_.width)))
-    Query.of(settings, nobody, target, strict=True)  # would the question itself be refused?
+    no_rows = Rows(np.empty((0, density.encoding_.width)))
+    Query.of(settings, no_rows, target, strict=True)  # raises if the question itself is invalid
     if target is not None:
         density.class_index(target)
     check_writable(output, source)
@@ -110,19 +110,19 @@ def _check_output(output: Path, long: bool) -> None:
 def _placed(
     error: InvalidInput, source: Path, first: int, rows: int, journal: Journal
 ) -> InvalidInput:
-    """Return an error with the rows that it is about, and where the answers before are."""
+    """Return an error with the rows that it is about, and the file of the answers before them."""
     last = first + rows - 1
-    kept = f" The answers before are kept in '{journal.path}'." if journal.rows else ""
+    kept = f" The answers before these rows are in '{journal.path}'." if journal.rows else ""
     return InvalidInput(f"Rows {first} to {last} of '{source}', counted from 0: {error}{kept}")
 
 
 def part_of(output: Path) -> Path:
-    """Return where finished rows are kept until all are."""
+    """Return the file in which finished rows are kept until all are finished."""
     return Path(f"{destination(output)}.part")
 
 
 def _check_rows(settings: Settings, source: Path, blocks: Iterable[pd.DataFrame]) -> None:
-    """Raise `InvalidInput` for rows that cannot be explained, before hours have gone by."""
+    """Raise `InvalidInput` for rows that cannot be explained, before the search begins."""
     invalid: dict[int, str] = {}
     first = 0
     for frame in blocks:
@@ -136,7 +136,7 @@ def _check_rows(settings: Settings, source: Path, blocks: Iterable[pd.DataFrame]
 def _check_answers(
     journal: Journal, density: ConditionalDensity, *, whole: bool, long: bool
 ) -> None:
-    """Raise `InvalidInput` unless the answers of a stopped run can be written once all are there.
+    """Raise `InvalidInput` unless the answers of an interrupted run can be written in the end.
 
     Args:
         journal: the journal of the run.
