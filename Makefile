@@ -49,8 +49,8 @@ lint: $(VENV)/.lint
 test: lint $(VENV)/.dev browser
 	$(BIN)/python -m pytest -n 2
 
-# The tests of the page need Chromium, and for one of them axe-core; without it they are skipped,
-# and say so.
+# The tests of the page need Chromium, and one of them axe-core; without these they are skipped, with
+# a message.
 AXE := axe-core@4.14.1
 browser: | $(VENV)/.made
 	@test -e $(VENV)/node_modules/axe-core/axe.min.js \

@@ -14,7 +14,7 @@ for penalty in (0, 1, 5):
     length = daace.Landscape(density, penalty=0).path_cost(density.to_model(e.path))
     print(f"penalty {penalty}: {len(e.path)} waypoints, length {length:.2f}, cost {e.cost:.2f}")
 
-# More waypoints follow the ground more closely.
+# More waypoints follow the terrain more closely.
 planner = daace.PathOptimizer(vertices=8)
 e = daace.Explainer(density, penalty=5, planner=planner).explain(start, target="lower")
 print(e.path.round(2))

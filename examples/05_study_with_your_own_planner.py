@@ -1,7 +1,8 @@
 """A study with a planner of your own: one small class, and one line in the TOML file.
 
 Run it with `python examples/05_study_with_your_own_planner.py`; it writes my_study.toml, runs it
-(stop it and start it again: it goes on) and writes my_study/report/report.html. From a shell:
+(after an interruption, run it again to resume) and writes my_study/report/report.html. On the
+command line:
 
     daace study run my_study.toml --out my_study --jobs 2
     daace study report my_study

@@ -2,7 +2,7 @@
 
 A tutorial is a script in docs/tutorials whose cells begin with `# %%` (text: `# %% [markdown]`),
 which Jupyter opens as a notebook through jupytext. The site has the page with outputs and the
-executed notebook. A tutorial whose data are not there is shown without outputs, and says so.
+executed notebook. A tutorial whose data are missing is shown without outputs, with a note.
 """
 
 from __future__ import annotations

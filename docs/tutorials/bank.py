@@ -2,8 +2,8 @@
 # # A batch for a bank
 #
 # Every refused applicant of a month gets a notice with the reasons and a path. The answers keep
-# the customer's id, rows that cannot be answered say why, and the bank checks whether the path is
-# longer for some groups.
+# the customer's id, rows that cannot be answered carry the reason, and the bank checks whether the
+# path is longer for some groups.
 
 # %%
 from dataclasses import replace
@@ -20,8 +20,8 @@ history = draw_loans(1200, rng=np.random.default_rng(1))
 explainer = daace.fit(history, target="decision")
 
 # %% [markdown]
-# The month's applications have columns that the model does not know, an id and a branch, and one
-# row with a typing error.
+# The month's applications have two columns that the model does not use, an id and a branch, and
+# one row with a typo.
 
 # %%
 month = draw_loans(60, rng=np.random.default_rng(2))
@@ -43,8 +43,8 @@ many = careful.explain_batch(refused, target="granted")
 print(many.summary())
 
 # %% [markdown]
-# Ids and other columns are passed through; the row with the typing error has a status and a note
-# instead of a path.
+# Ids and other columns are passed through; the row with the typo has a status and a note instead
+# of a path.
 
 # %%
 many.to_frame(detail=True)[["customer", "branch", "status", "cost", "steps", "changes"]].head(6)
@@ -55,8 +55,8 @@ many.to_frame().query("status == 'invalid_row'")[["customer", "notes"]]
 # %% [markdown]
 # ## A notice
 #
-# `reasons` names what counts most against the loan now, in the bank's own words where it has
-# some. It is a draft for somebody who knows the law, not legal advice.
+# `reasons` names the features that count most against the loan now, in the bank's own words where
+# it has some. It is a draft for a lawyer to check, not legal advice.
 
 # %%
 own = {
@@ -72,7 +72,7 @@ print("\n".join(e.steps()))
 # %% [markdown]
 # ## Audit
 #
-# Is the path longer for some? Groups need not be features of the model.
+# Is the path longer for some groups? They need not be features of the model.
 
 # %%
 asked = refused[refused["months"] != "3o"]
@@ -83,8 +83,8 @@ print(audit)
 # %% [markdown]
 # ## A file that is larger than memory
 #
-# `explain_file` reads and writes in blocks; after an interruption the same call continues where
-# it stopped.
+# `explain_file` reads and writes in blocks; after an interruption, the same call resumes where it
+# stopped.
 
 # %%
 refused.to_csv("refused.csv", index=False)

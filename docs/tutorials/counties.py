@@ -3,7 +3,7 @@
 #
 # The application in the paper: what would bring a county into a better category of environmental
 # quality? The US Environmental Protection Agency rates counties by 139 variables in five domains.
-# Its files are not part of the package; [Counties](../howto/counties.md) says where they are.
+# Its files are not part of the package; [Counties](../howto/counties.md#data) links to them.
 
 # %%
 from daace.eqi import Ask, describe, read_advisor, read_counties
@@ -24,7 +24,7 @@ plan = advisor.advise([counties.find("Los Angeles")], ask)[0]
 print(describe(advisor, plan))
 
 # %% [markdown]
-# **The network is not a causal model.** It says what similar counties in a better category look
+# **The network is not a causal model.** It shows what similar counties in a better category look
 # like.
 #
 # ## The same without loss in any domain

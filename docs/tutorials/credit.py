@@ -5,8 +5,8 @@
 # applicant was refused. What would have to change, as *this* model sees it, through states that
 # occur in practice?
 #
-# The table is simulated (`daace.data.loans`), so that anybody can run this page and it contains
-# nobody's data.
+# The table is simulated (`daace.data.loans`): anyone can run this page, and it contains no personal
+# data.
 
 # %%
 from dataclasses import replace
@@ -48,9 +48,9 @@ print(f"right on {accuracy:.0%} of the other applications")
 # %% [markdown]
 # ## Density and explainer
 #
-# The density says what is plausible; the classifier says who gets the loan. The classifier
-# receives rows with the columns and dtypes of the density's table, so we hand in the same frame
-# that it was trained on.
+# The density determines what is plausible; the classifier decides who gets the loan. The
+# classifier receives rows with the columns and dtypes of the density's table, so we fit the density
+# to the same frame.
 
 # %%
 fitted = daace.fit(X.assign(decision=y), target="decision")
@@ -92,8 +92,7 @@ e.judges
 # %% [markdown]
 # ## Why was it refused?
 #
-# A different question from what would have to change: which features count most against the loan
-# now?
+# This is a different question: which features count most against the loan now?
 
 # %%
 print(explainer.reasons(person, target="granted"))

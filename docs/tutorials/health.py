@@ -38,16 +38,16 @@ print(e)
 e.plot("landscape")
 
 # %% [markdown]
-# Is the end a copy of somebody? The distance of each waypoint to the closest training row says
-# no: at 0 it would be that patient's record.
+# Is the end somebody's record? No: the distance of each waypoint to the closest training row is
+# above 0.
 
 # %%
 e.nearest_rows(train)
 
 # %% [markdown]
-# ## What a model file gives away
+# ## What a model file reveals
 #
-# A kernel density *is* its rows. Saving it is refused unless you ask for it:
+# A kernel density consists of its rows, so it is not saved without an explicit request:
 
 # %%
 try:
@@ -56,8 +56,8 @@ except daace.PrivacyError as error:
     print(error)
 
 # %% [markdown]
-# The probability that a training row is denser than a held-out one says how well the training
-# rows can be told from others: 0.5 means not at all.
+# The probability that a training row is denser than a held-out one measures how well training rows
+# can be identified: 0.5 means not at all.
 
 # %%
 network = daace.fit(train, judge="density")

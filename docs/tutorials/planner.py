@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A study of your own planner
 #
-# Somebody has an idea for a better planner. A study compares it with others on many problems,
-# with the statistics of the paper, and resumes after an interruption.
+# You have an idea for a better planner. A study compares it with others on many problems, by the
+# paper's statistical tests, and resumes after an interruption.
 #
 # ## The planner
 #
@@ -44,7 +44,8 @@ class NearestDraw(Planner):
 Path("my_planners.py").write_text(source)
 
 # %% [markdown]
-# Does it keep the laws of planners? `check_planner` says so, or which one it breaks.
+# Does it obey the laws of planners? `check_planner` raises an error that names the first one that
+# it breaks.
 
 # %%
 import sys
@@ -64,8 +65,8 @@ check_planner(
 # %% [markdown]
 # ## The study
 #
-# One line of the file names it. All keys of its section besides `planner` and `density` go to its
-# constructor.
+# One line of the file names the planner. All keys of its section but `planner` and `density` are
+# passed to its constructor.
 
 # %%
 Path("my_study.toml").write_text("""

@@ -1,4 +1,4 @@
-"""Settings are checked when they are given, and every message has the same shape."""
+"""Checks of arguments, with messages of one form."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def check_word_or(
     """Raise `InvalidInput` unless the value is a word, or passes a check.
 
     Args:
-        check: of the argument's name and value.
-        name: of the argument.
-        value: that was given.
-        word: that may stand in its place, such as "cv".
+        check: a check of the argument's name and value.
+        name: name of the argument.
+        value: the value to check.
+        word: a word that is accepted, too, such as "cv".
         expected: what the value must be, the word included.
     """
     if isinstance(value, str) and value == word:
@@ -74,9 +74,9 @@ def check_known(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Raise `InvalidInput` for the first name that is not an argument.
 
     Args:
-        owner: whose arguments they would be.
-        given: names.
-        known: names of the arguments.
+        owner: the function or class.
+        given: names to check.
+        known: names of its arguments.
     """
     known = list(known)
     unknown = [name for name in given if name not in known]

@@ -1,8 +1,8 @@
-"""Writing files so that nothing is lost: all of the new content, or all of the old.
+"""Writing files atomically: a reader finds all of the new content, or all of the old.
 
-Every file that this package writes is written here, or, where lines are added to it over hours, is
-opened or locked here. Temporary files are new, beside the result, under names that nobody can
-guess, so that no link or file of somebody else's is ever written to in their place.
+Every file of this package is written here or, if lines are appended to it over hours, opened and
+locked here. Temporary files are created beside the result under unpredictable names, so that no
+link or file of another user is written to in their place.
 """
 
 from __future__ import annotations
@@ -23,32 +23,31 @@ from daace.exceptions import InvalidInput, MissingFile
 
 
 def check_exists(path: str | os.PathLike[str]) -> None:
-    """Raise `MissingFile` if there is nothing at this path to be read."""
+    """Raise `MissingFile` if there is no file at this path."""
     if not Path(path).exists():
-        reason = "must be an existing file. It is not there."
-        raise MissingFile(errno.ENOENT, reason, os.fspath(path))
+        raise MissingFile(errno.ENOENT, "does not exist.", os.fspath(path))
 
 
-#: How temporary files are called, after the first letters of the result.
+#: Names of temporary files; they begin with up to 40 characters of the result's name.
 TEMPORARY = re.compile(r"\..{1,40}\.[0-9a-f]{16}\.tmp")
 
-#: Seconds after which a temporary file has lost its writer.
+#: Seconds after which a temporary file is taken for abandoned.
 ABANDONED = 3600.0
 
-#: Not on every system: links are not followed, line ends stay as they are.
+#: Flags that not every system has: do not follow links, do not translate line ends.
 NOFOLLOW, BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
 
 
 def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] | None) -> None:
-    """Raise the error that `write_atomically` would meet, as far as it can be foreseen.
+    """Raise the error that `write_atomically` would raise, as far as it can be foreseen.
 
     Args:
         path: the file to be written.
-        used: files that are read, or written too, and so must not be lost.
+        used: other files that are read or written, and so must not be overwritten.
 
     Raises:
-        InvalidInput: the path is one of the files that are used.
-        MissingFile: its folder is not there.
+        InvalidInput: the path is one of the other files.
+        MissingFile: its folder does not exist.
         OSError: the path is a folder, or permission is missing.
     """
     for other in used:
@@ -62,7 +61,7 @@ def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] |
     if place.is_dir():
         trouble = errno.EISDIR
     elif not place.parent.is_dir():
-        reason = f"must be in an existing folder. '{place.parent}' does not exist: make it first."
+        reason = f"must be in an existing folder. '{place.parent}' does not exist: create it first."
         raise MissingFile(errno.ENOENT, reason, os.fspath(path))
     elif (place.exists() and not os.access(place, os.W_OK)) or (
         not _is_special(place) and not os.access(place.parent, os.W_OK)
@@ -73,14 +72,14 @@ def check_writable(path: str | os.PathLike[str], *used: str | os.PathLike[str] |
 
 
 def destination(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a path stands for: where a link points, unless that is a device."""
+    """Return the file that a path refers to: the target of a link, unless that is a device."""
     if os.path.islink(path) and not _is_special(path):
         return Path(os.path.realpath(path))
     return Path(path)
 
 
 def _is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a device, pipe or socket, which is written to and never replaced."""
+    """Whether this is a device, pipe or socket, which is written to but never replaced."""
     return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
 
 
@@ -88,7 +87,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes | str) -> None
     """Write a file through a temporary one beside it, as `replacing` does.
 
     Raises:
-        OSError: the file cannot be written; the old one is as it was.
+        OSError: the file cannot be written; the old one is unchanged.
     """
     with replacing(path) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
@@ -96,13 +95,13 @@ def write_atomically(path: str | os.PathLike[str], content: bytes | str) -> None
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file whose content takes the place of another's when the block ends without error.
+    """Open a temporary file that replaces the file when the block ends without error.
 
-    Whatever happens on the way, a reader sees either the old file or the new one, complete. A
-    link keeps pointing where it points; a device or pipe is written directly.
+    At any time, a reader sees either the old file or the new one, complete. Links are kept;
+    a device or pipe is written directly.
 
     Raises:
-        OSError: the file cannot be written; the old one is as it was.
+        OSError: the file cannot be written; the old one is unchanged.
     """
     check_writable(path)
     place = destination(path)
@@ -116,7 +115,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         handle = os.open(temporary, flags, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:
-                if place.exists():  # before the content is there: it may be for few to read
+                if place.exists():  # before it is written: its content may be confidential
                     temporary.chmod(stat.S_IMODE(place.stat().st_mode))
                 yield file
                 file.flush()
@@ -129,7 +128,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove temporary files that writers left behind when they were killed."""
+    """Remove temporary files of writers that were killed."""
     for file in folder.glob(".*.tmp"):
         with suppress(FileNotFoundError):
             age = time.time() - file.lstat().st_mtime
@@ -138,14 +137,14 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def open_for_one(path: Path, *, shared: bool = False) -> BinaryIO:
-    """Open a file to read and write, alone, until it is closed; made if it is not there.
+    """Open a file for reading and writing, locked until it is closed; created if missing.
 
     Args:
         path: the file.
-        shared: whether it may be a link, or another user's.
+        shared: whether it may be a link, or belong to another user.
 
     Raises:
-        InvalidInput: it is a link, no plain file, another user's, or being written to.
+        InvalidInput: it is a link, not a plain file, another user's, or locked by another process.
         OSError: it cannot be opened.
     """
     while True:
@@ -164,11 +163,11 @@ def open_for_one(path: Path, *, shared: bool = False) -> BinaryIO:
                     "another output."
                 )
             lock(handle, path)
-            with suppress(FileNotFoundError):  # the one before may have removed it meanwhile
+            with suppress(FileNotFoundError):  # the previous holder may have removed it meanwhile
                 if os.path.samestat(about, os.stat(path)):
                     file = os.fdopen(handle, "r+b")
         except BaseException:
-            # A handle that is closed twice would turn an interrupt into an error of the file.
+            # Closing a handle twice would turn an interrupt into an OSError.
             os.close(handle) if file is None else file.close()
             raise
         if file is not None:
@@ -177,16 +176,16 @@ def open_for_one(path: Path, *, shared: bool = False) -> BinaryIO:
 
 
 def lock(handle: int, path: Path) -> None:
-    """Keep others from writing to an open file; the lock ends with it, or with the process.
+    """Lock an open file against other processes, until it is closed or the process ends.
 
-    Where the file system knows no locks, nothing is kept from anyone.
+    Does nothing if the file system has no locks.
 
     Args:
-        handle: of the open file.
-        path: its name, for the message.
+        handle: the file handle.
+        path: the file's name, for the message.
 
     Raises:
-        InvalidInput: another process has locked it.
+        InvalidInput: another process has locked the file.
     """
     try:
         if sys.platform == "win32":

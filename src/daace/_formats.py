@@ -10,7 +10,7 @@ def format_number(value: float, grain: float, size: float) -> str:
 
     Args:
         value: the number.
-        grain: what is a noticeable difference.
+        grain: a noticeable difference.
         size: the largest number of its kind, which decides on the notation.
 
     Example:
@@ -75,7 +75,7 @@ def percent_of_cases(percentile: float) -> str:
 
 
 def shorten(name: str, limit: int = 40) -> str:
-    """Cut the middle out of a long name, which keeps what tells it from its neighbours.
+    """Cut the middle out of a long name: its ends distinguish it from similar names.
 
     Example:
         >>> shorten("a_very_long_name_of_a_column", 15)

@@ -12,13 +12,13 @@ from typing import Any, Self
 from daace._files import open_for_one
 from daace.exceptions import InvalidInput
 
-#: The start of the first line that says what was asked.
+#: The start of the first line, the fingerprint of the work.
 HEAD = '{"daace": "unfinished work", "asked": '
 
 #: Bytes that are read at once.
 CHUNK = 2**20
 
-#: Settings that a message names; the others are counted.
+#: Number of settings that a message names; the others are counted.
 NAMED = 5
 
 
@@ -35,10 +35,10 @@ class Journal:
     Args:
         path: the file; created if missing.
         asked: the settings that the lines depend on.
-        resume: keep what the file holds; False starts again.
+        resume: keep the content of the file; False starts again.
         begins: how the first line begins, or, without `asked`, any line. A file without it belongs
             to another program and is not touched.
-        must: what such a file must be or hold, for the message about another program's file.
+        must: what the file must be or hold, for the message about another program's file.
 
     Attributes:
         path: the file.
@@ -121,7 +121,7 @@ class Journal:
                 yield line
 
     def blocks(self, size: int) -> Iterator[list[dict[str, Any]]]:
-        """Yield the lines as they were before they became JSON, in blocks.
+        """Yield the lines in blocks, parsed.
 
         Args:
             size: lines of a block; the last may have fewer.
@@ -139,7 +139,7 @@ class Journal:
             yield block
 
     def remove(self) -> None:
-        """Delete the file, which is not needed any more."""
+        """Delete the file."""
         if os.name == "nt":  # where an open file cannot be deleted
             self._file.close()
         self.path.unlink()
@@ -190,7 +190,7 @@ class Journal:
     # Bytes --------------------------------------------------------------------------------------
 
     def _every_line(self) -> Iterator[bytes]:
-        """Yield all complete lines; what is read does not depend on what is written meanwhile."""
+        """Yield all complete lines; writing meanwhile does not disturb the reading."""
         place, rest = 0, b""
         while data := self._read(place, CHUNK):
             place += len(data)

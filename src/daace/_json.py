@@ -14,19 +14,19 @@ from daace._typing import FloatArray
 #: What `dump_json` writes for numbers that JSON does not have.
 NOT_FINITE = ("inf", "-inf", "nan")
 
-#: Largest integer that numpy can hold.
+#: Largest integer of numpy.
 LARGEST_INTEGER = 2**63 - 1
 
 
 def dump_json(
     value: object, *, indent: int | None = None, default: Callable[[Any], Any] | None = None
 ) -> str:
-    """Write a value as JSON; finite numbers are read back bit by bit, others as 'inf' or 'nan'.
+    """Return a value as JSON; finite numbers are exact, others become 'inf', '-inf' or 'nan'.
 
     Args:
-        value: made of what JSON can hold, and of numpy's numbers and arrays.
-        indent: spaces per level; all in one line when left out.
-        default: conversion of anything else, which is an error when left out.
+        value: made of JSON's types and of numpy's numbers and arrays.
+        indent: spaces per level; None for a single line.
+        default: conversion of other types; None makes them an error.
 
     Example:
         >>> dump_json({"cost": float("inf"), "path": np.array([0.1])})

@@ -6,18 +6,18 @@ import sys
 import time
 from typing import Any, Self
 
-#: Seconds between two lines where there is no terminal to draw a bar on.
+#: Seconds between two lines if stderr is not a terminal.
 QUIET = 60.0
 
 
 class Bar:
-    """A bar on stderr with a note, if that is a terminal; a line a minute in a log.
+    """A progress bar with a note on stderr if that is a terminal; otherwise a line per minute.
 
     Args:
-        what: said before the bar.
-        total: steps until it is full; None where that is not known.
-        done: steps made before.
-        shown: whether it is wanted.
+        what: label of the bar.
+        total: number of steps; None if unknown.
+        done: steps that are finished already.
+        shown: whether to show anything.
 
     Example:
         >>> with Bar("Training", 3, shown=False) as bar:
@@ -27,7 +27,7 @@ class Bar:
     def __init__(self, what: str, total: int | None, *, done: int = 0, shown: bool = True) -> None:
         self._progress: Any = None
         self._what, self._total, self._done = what, total, done
-        self._shown, self._said = shown, time.monotonic()
+        self._shown, self._written = shown, time.monotonic()
         if shown and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -43,15 +43,20 @@ class Bar:
             self._task = self._progress.add_task(what, total=total, completed=done, note="")
 
     def advance(self, note: str = "", *, steps: int = 1) -> None:
-        """Move on by some steps and say how it goes."""
+        """Advance by some steps.
+
+        Args:
+            note: shown beside the bar, such as the loss.
+            steps: number of steps.
+        """
         self._done += steps
         if self._progress is not None:
             self._progress.update(self._task, advance=steps, note=note)
-        elif self._shown and time.monotonic() - self._said >= QUIET:
+        elif self._shown and time.monotonic() - self._written >= QUIET:
             of = "" if self._total is None else f" of {self._total}"
             sys.stderr.write(f"{self._what}: {self._done}{of} {note}".rstrip() + "\n")
             sys.stderr.flush()
-            self._said = time.monotonic()
+            self._written = time.monotonic()
 
     def __enter__(self) -> Self:
         if self._progress is not None:

@@ -1,4 +1,4 @@
-"""Signals by which users and other programs ask this one to stop."""
+"""Signals that stop the program: Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Handler = Callable[[int, FrameType | None], Any]
 #: Exit code of a program that SIGTERM ended, as shells count it.
 TERMINATED = 128 + signal.SIGTERM
 
-#: Seconds for putting things away: those who send the signal wait 10 or more before they kill.
+#: Seconds for cleaning up; most senders of SIGTERM wait 10 or more before they kill.
 GRACE = 5.0
 
 
 @contextmanager
 def _handling(number: int, handler: Handler, *, standard: Handler | int) -> Iterator[None]:
-    """Handle a signal inside the block, unless others handle it or this is not the main thread.
+    """Handle a signal inside the block, unless it is handled already or in another thread.
 
     Args:
-        number: of the signal.
-        handler: called when it comes.
-        standard: the handler that Python starts with; it is put back at the end.
+        number: number of the signal.
+        handler: called when it arrives.
+        standard: Python's default handler, which is restored at the end.
     """
     main = threading.current_thread() is threading.main_thread()  # others cannot set handlers
     if not main or signal.getsignal(number) is not standard:
@@ -41,13 +41,13 @@ def _handling(number: int, handler: Handler, *, standard: Handler | int) -> Iter
 
 @contextmanager
 def terminable() -> Iterator[list[int]]:
-    """Treat SIGTERM like Ctrl-C, so that finished work is kept; in any case end within seconds.
+    """Treat SIGTERM like Ctrl-C, so that finished work is kept, and end within seconds.
 
     Libraries written in C may lose the `KeyboardInterrupt`, or not return for minutes. A second
-    signal kills at once. If the signal is already handled or ignored, that is left as it is.
+    signal kills at once. If the signal is already handled or ignored, this remains so.
 
     Yields:
-        the signals that came, empty as long as none did.
+        the signals that have arrived.
 
     Example:
         >>> with terminable() as came:
@@ -70,14 +70,14 @@ def terminable() -> Iterator[list[int]]:
 
 @contextmanager
 def remembering_interrupts() -> Iterator[Callable[[], None]]:
-    """Remember Ctrl-C, so that one that a library has swallowed can be raised again.
+    """Remember Ctrl-C, so that an interrupt swallowed by a library can be raised again.
 
     numpy clears every error inside some of its functions, an interrupt included: of those that
     arrive while a text array is indexed, half are lost (https://github.com/numpy/numpy/issues/20596).
 
     Yields:
-        a function that raises `KeyboardInterrupt` if an interrupt came, to be called where the
-        work can be stopped.
+        a function that raises `KeyboardInterrupt` if an interrupt has arrived, to be called where
+        the work can be stopped.
 
     Example:
         >>> with remembering_interrupts() as raise_lost:
@@ -107,11 +107,11 @@ def remembering_interrupts() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def deferring_interrupts() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait until the block has ended.
+    """Defer SIGINT and SIGTERM until the block has ended.
 
-    For short stretches in which a library must not be interrupted: one that starts processes and
-    threads under its locks may then wait for itself forever. Handlers are replaced, signals not
-    blocked: processes that are started meanwhile would inherit that.
+    For short sections in which a library must not be interrupted, such as one that starts
+    processes and threads under its locks and may deadlock. Handlers are replaced and signals not
+    blocked, because processes that are started meanwhile would inherit a block.
 
     Example:
         >>> try:

@@ -11,5 +11,5 @@ IntArray: TypeAlias = npt.NDArray[np.intp]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Labels: TypeAlias = npt.NDArray[Any]
 
-#: From weights of several outputs to the gradient of their weighted sum.
+#: Maps weights of several outputs to the gradient of their weighted sum.
 Pullback: TypeAlias = Callable[[FloatArray], FloatArray]

@@ -15,10 +15,10 @@ def warn_user(message: str) -> None:
     leave columns out. Decorators count as calls, too.
 
     Example:
-        >>> with warnings.catch_warnings(record=True) as said:
+        >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
         ...     warn_user("Few rows.")
-        >>> str(said[0].message)
+        >>> str(caught[0].message)
         'Few rows.'
     """
     level, frame = 1, sys._getframe()

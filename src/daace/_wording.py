@@ -1,4 +1,4 @@
-"""Names in messages: quoted, counted, and compared with what may have been meant."""
+"""Names in messages: quoted, counted, and corrected."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a question that suggests the known name most similar to this one, or nothing.
 
     Args:
-        name: what was given.
-        known: what would have been understood.
+        name: the unknown name.
+        known: the names that are known.
 
     Example:
         >>> did_you_mean("Class", ["age", "class"]), did_you_mean("x", ["age", "class"])

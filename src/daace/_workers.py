@@ -1,4 +1,4 @@
-"""Who does the work: this process, other processes, or a cluster of Dask or Ray."""
+"""Workers for parallel tasks: this process, other processes, or a cluster of Dask or Ray."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ BACKENDS = ("loky", "dask", "ray")
 #: Tasks per worker that are handed out ahead.
 PREPARED = 2
 
-#: Seconds between two looks of a worker at its parent.
+#: Seconds between two checks of a worker that its parent is alive.
 WATCH = 1.0
 
-#: How joblib's backends call it when a process vanishes.
+#: Names of the errors that joblib's backends raise when a process dies.
 DEATHS = {
     "BrokenProcessPool",
     "TerminatedWorkerError",
@@ -42,19 +42,20 @@ DEATHS = {
 
 
 class WorkerDied(DaaceError):
-    """A worker vanished: killed, out of memory, or crashed by a library."""
+    """A worker process ended: killed, out of memory, or crashed by a library."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workers:
-    """How many workers, and where.
+    """The number of workers, and where they run.
 
     Args:
-        jobs: processes of the backend 'loky', 1 for this process; tasks at a time of a cluster.
+        jobs: number of processes of the backend 'loky', 1 for this process, -1 for one per core;
+            number of simultaneous tasks of a cluster.
         backend: 'loky' (this machine), 'dask' or 'ray'.
-        dask_address: of the dask scheduler. When left out: the one that this process is connected
-            to, if any; otherwise one is started on this machine for as long as it is needed.
-        ray_address: of the ray cluster; as `dask_address` when left out.
+        dask_address: address of the Dask scheduler; None for the one that this process is
+            connected to, if any, or else a temporary one on this machine.
+        ray_address: address of the Ray cluster; None as for `dask_address`.
 
     Example:
         >>> with Workers(jobs=1).ready() as crew:
@@ -74,12 +75,13 @@ class Workers:
         for name in ("dask", "ray"):
             if getattr(self, f"{name}_address") is not None and self.backend != name:
                 raise InvalidInput(
-                    f"'{name}_address' must go with the backend '{name}'. Got '{self.backend}'."
+                    f"'{name}_address' must go with the backend '{name}'. Got '{self.backend}'.",
+                    argument=f"{name}_address",
                 )
 
     @contextmanager
     def ready(self) -> Iterator[Crew]:
-        """Connect to the workers, and leave them at the end.
+        """Connect to the workers, and disconnect at the end.
 
         Raises:
             MissingDependency: the backend's package is not installed.
@@ -152,14 +154,14 @@ class Workers:
 
 
 class Crew:
-    """Workers that are there."""
+    """Workers that are ready to run tasks."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
 
     @property
     def handed_out(self) -> int:
-        """Tasks that may be in the hands of workers at the same time."""
+        """Number of tasks that may be with workers at the same time."""
         from joblib import effective_n_jobs
 
         return PREPARED * int(effective_n_jobs(self.workers.jobs))
@@ -167,13 +169,13 @@ class Crew:
     def run(
         self, function: Callable[[Task], Result], tasks: Iterable[Task]
     ) -> Iterator[tuple[int, Result]]:
-        """Yield the number of each task and its result, in the order in which they come.
+        """Yield the number of each task and its result, as they are finished.
 
-        Tasks are handed out in their order, and made no earlier. Workers on this machine end when
-        this process does, even if it is killed.
+        Tasks are handed out in order, and taken from the iterable only then. Workers on this
+        machine end with this process, even if it is killed.
 
         Raises:
-            WorkerDied: a worker vanished; what has not been yielded is lost.
+            WorkerDied: a worker process ended; results that were not yielded are lost.
         """
         if self.workers.backend == "loky" and self.workers.jobs == 1:
             for number, task in enumerate(tasks):
@@ -188,10 +190,10 @@ class Crew:
             raise
 
     def alone(self, function: Callable[[Task], Result], task: Task) -> Result:
-        """Return the result of one task, done by a worker that does nothing else.
+        """Return the result of one task, run by a worker with no other task.
 
         Raises:
-            WorkerDied: the worker vanished.
+            WorkerDied: the worker process ended.
         """
         apart = Crew(replace(self.workers, jobs=max(self.workers.jobs, 2)))
         return next(iter(apart.run(function, [task])))[1]
@@ -201,8 +203,8 @@ class Crew:
     ) -> Iterator[tuple[int, Result]]:
         from joblib import Parallel, delayed
 
-        # loky replaces a worker that has grown, as by importing torch: no news to anyone. Nor that
-        # tasks are given up when the work is stopped.
+        # Two warnings that are of no use to users: loky replaces a worker whose memory has grown,
+        # as by importing torch; and tasks are cancelled when the work is stopped.
         warnings.filterwarnings(
             "ignore", "A worker stopped while some jobs", UserWarning, "joblib.externals.loky"
         )
@@ -219,15 +221,15 @@ class Crew:
         )
         calls = (delayed(_numbered)(function, number, task) for number, task in tasks)
         with _holding_failures_of_loky(), ExitStack() as stack:
-            with deferring_interrupts():  # in the midst of it, loky may wait for itself forever
+            with deferring_interrupts():  # an interrupt while loky starts may deadlock it
                 results = pool(calls)  # starts the workers and hands out the first tasks
-                stack.enter_context(closing(results))  # at the end, what is not done is given up
+                stack.enter_context(closing(results))  # cancels what is left at the end
             yield from results
 
     def _ray(
         self, function: Callable[[Task], Result], tasks: Iterable[tuple[int, Task]]
     ) -> Iterator[tuple[int, Result]]:
-        """Hand out tasks without joblib, whose Ray backend returns nothing before all is done."""
+        """Hand out tasks without joblib, whose Ray backend returns all results at the end."""
         ray = _import("ray", "ray")
         remote = ray.remote(num_cpus=1, max_retries=0)(_numbered)
         rest = iter(tasks)
@@ -243,9 +245,9 @@ class Crew:
 
 @contextmanager
 def _holding_failures_of_loky() -> Iterator[None]:
-    """Show what goes wrong in loky's own thread only if the work was not stopped.
+    """Hide errors of loky's own thread if the work is stopped.
 
-    When it is, workers die while they hand over results, and that thread fails on half of one.
+    Workers then end while they send results, and that thread fails on an incomplete one.
     """
     shown, held = threading.excepthook, list[threading.ExceptHookArgs]()
 
@@ -274,14 +276,15 @@ def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tu
 
 @cache
 def _tied_to(parent: int) -> Callable[[], None]:
-    """Return what a worker does first: see to it that it ends when its parent does.
+    """Return the initializer of a worker: a thread that ends it when its parent ends.
 
-    A parent that is killed can tell nobody. Functions inside a function travel by value: the watch
-    begins before the worker imports this package, which takes longer than everything else.
+    A parent that is killed cannot stop its workers. The functions are nested so that they are
+    pickled by value: the thread starts before the worker imports this package, which takes most of
+    its start-up time.
 
     Args:
-        parent: number of the process; joblib replaces its workers whenever it gets another function
-            than before, so each process has one.
+        parent: process id. The result is cached, as joblib replaces its workers whenever the
+            initializer is another object.
     """
 
     def wait() -> None:

@@ -1,4 +1,4 @@
-"""What can go wrong, named by what the user can do about it."""
+"""The exceptions of this package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class DaaceError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of all errors that this package raises."""
 
 
 def quoted(argument: str) -> str:
@@ -18,19 +18,19 @@ def quoted(argument: str) -> str:
 
 
 class InvalidInput(DaaceError, ValueError):
-    """An argument or a table is not what was expected; the message says what to do.
+    """An argument or a table is invalid; the message includes a remedy.
 
-    An error about one argument has four parts, from which its sentence is made, so that the
-    command line can word it with its own options: `'ARGUMENT' must EXPECTED. Got GOT: REMEDY.`
+    An error about one argument has four parts, from which its message is made, so that the command
+    line can replace arguments by options: `'ARGUMENT' must EXPECTED. Got GOT: REMEDY.`
 
     Args:
-        message: the whole sentence, for errors that do not fit these parts; it may begin with the
+        message: the whole message, for errors that do not fit these parts; it may begin with the
             argument in quotes.
-        argument: name of the argument; or what the sentence is about, such as "The row".
+        argument: name of the argument, or the subject of the message, such as "The row".
         expected: what it must be or do, after "must".
-        got: what came instead.
+        got: the invalid value.
         remedy: what to do about it.
-        in_shell: the remedy for users of the command line, where it differs.
+        in_shell: the remedy on the command line, if it differs.
 
     Attributes:
         place: where it happened, such as "Row 3: ", in front of the sentence.
@@ -76,11 +76,11 @@ class InvalidInput(DaaceError, ValueError):
         return other
 
     def wording(self, name: Callable[[str], str], *, shell: bool = False) -> str:
-        """Return the sentence.
+        """Return the message.
 
         Args:
-            name: what an argument is called.
-            shell: whether the remedy is for users of the command line.
+            name: returns the name of an argument in the message.
+            shell: whether to give the remedy of the command line.
         """
         if self.message:
             known = quoted(self.argument)

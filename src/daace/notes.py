@@ -46,19 +46,19 @@ SENTENCES: dict[str, str] = {
     "weak_density": "The model is weak on {rows:,} held-out rows: {findings}.",
 }
 
-#: The code of a sentence whose code is not known: from a file of an earlier version.
+#: The code of a note without one, from a file of an earlier version.
 PLAIN = "plain"
 
 
 class Note(str):
-    """A sentence on an answer that knows what it is about.
+    """A sentence about an answer, with a code and fields for programs.
 
     It is text, so that it can be printed, joined and compared; `code` and `fields` are for
     programs, which should not have to read English.
 
     Args:
         code: one of `SENTENCES`.
-        fields: by name; what the sentence needs, and what else a program may want.
+        fields: values by name: those in the sentence, and others for programs.
 
     Example:
         >>> note = Note.of("cut_short")
@@ -71,12 +71,12 @@ class Note(str):
 
     @classmethod
     def of(cls, code: str, **fields: Any) -> Self:
-        """Return the note of a code."""
+        """Return the note with a code."""
         return cls.known(code, fields, SENTENCES[code].format(**fields))
 
     @classmethod
     def from_record(cls, record: object) -> Self:
-        """Return a note that went through JSON: its record, or in earlier versions its sentence.
+        """Return a note that was read from JSON: its record, or in earlier versions its sentence.
 
         Raises:
             ValueError: it is neither.
@@ -96,7 +96,7 @@ class Note(str):
 
     @classmethod
     def known(cls, code: str, fields: Mapping[str, Any], sentence: str) -> Self:
-        """Return a note whose sentence is there already, as in a file."""
+        """Return a note with a given sentence, as in a file."""
         note = cls(sentence)
         note.code, note.fields = code, dict(fields)
         return note

@@ -9,16 +9,19 @@ import runpy
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer.main
 
 import daace
 from daace import ConditionalDensity, Constraints, LinearGaussianNetwork, __version__, load_table
-from daace.cli import main
+from daace.cli import app, main
 from daace.density.registry import learned_kinds
 from daace.explain.explanation import Explanation
 
@@ -170,9 +173,9 @@ def test_none_found_is_exit_code_one(run):
         (("model.daace", "data.csv", "--penalty", "-1"), "'--penalty' must be a finite number"),
         (("model.daace", "data.csv", "--min-posterior", "2"), "'--min-posterior' must be at"),
         (("model.daace", "data.csv", "--time-limit", "0"), "'--time-limit' must be"),
-        (("nothing.daace", "data.csv"), "'nothing.daace' must be an existing file."),
+        (("nothing.daace", "data.csv"), "'nothing.daace' does not exist."),
         (("data.csv", "data.csv"), "'data.csv' is not a model file, or a damaged one"),
-        (("model.daace", "nothing.csv"), "'nothing.csv' must be an existing file"),
+        (("model.daace", "nothing.csv"), "'nothing.csv' does not exist"),
         (("model.daace", "model.daace"), "must end in .csv"),
         (
             ("model.daace", "data.csv", "--html", "no/where.html"),
@@ -240,7 +243,8 @@ def test_outputs_are_tried_before_the_search(run, monkeypatch):
         code, out, err = run("explain", "model.daace", "data.csv", option, "no/where")
         assert (code, out) == (2, "")
         assert err == (
-            "Error: 'no/where' must be in an existing folder. 'no' does not exist: make it first.\n"
+            "Error: 'no/where' must be in an existing folder. 'no' does not exist: create it "
+            "first.\n"
         )
 
 
@@ -253,7 +257,7 @@ def test_a_file_that_fails_after_the_result_is_told_apart(run, monkeypatch):
     assert code == 2
     assert out.startswith("From 'setosa' to 'versicolor'")
     assert err == (
-        "Error: The result is complete, only this file was not written: "
+        "Error: The result is complete, but a file could not be written: "
         "'one.json': No space left on device.\n"
     )
 
@@ -400,7 +404,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         code, out, err = run("explain", "model.daace", "some.csv", "--all", "-o", "stop.csv")
     assert (code, out) == (130, "")
     assert err.endswith(
-        "Stopped. The answers are in 'stop.csv.part': the same command continues from there.\n"
+        "Stopped. The answers are in 'stop.csv.part': the same command resumes from there.\n"
     )
     assert run("explain", "model.daace", "some.csv", "--all", "-o", "stop.csv")[0] == 0
     assert not Path("stop.csv.part").exists()
@@ -427,6 +431,7 @@ def test_a_stopped_command_says_how_to_go_on(run, monkeypatch):
         (("-o", "a.csv"), "'--output' must go with --all"),
         (("--strict",), "'--strict' must go with --all"),
         (("--long",), "'--long' must go with --all"),
+        (("--jobs", "2"), "'--jobs' must go with --all"),
         (("--all", "--long", "-o", "a.jsonl"), "'--long' must go with .csv or .parquet"),
         (("--alternatives", "-1"), "'--alternatives' must be an integer of at least 0"),
     ],
@@ -444,7 +449,7 @@ def test_check_says_how_good_a_model_is(run):
                          "--plot", "check.png")  # fmt: skip
     assert code == 0
     assert out.startswith("100 rows\nmean log p ")
-    assert "membership AUC    0.500 (0.5: none)" in out
+    assert "membership AUC    0.500 (0.5: cannot be told apart)" in out
     assert err == "Plot: check.png\n"
     assert Path("check.png").read_bytes().startswith(b"\x89PNG")
 
@@ -473,7 +478,7 @@ def test_check_warns_of_other_rows(run, folder):
     assert code == 0
     assert "rare rows" in out
     assert err.startswith("Warning: ")
-    assert "less plausible than 99% of what the density expects" in err
+    assert "less plausible than 99% of the density's samples" in err
 
 
 @pytest.mark.parametrize(
@@ -482,7 +487,7 @@ def test_check_warns_of_other_rows(run, folder):
         (("model.daace", "data.csv", "--target", "id"), "must be a class, which rows share"),
         (("model.daace", "data.csv", "--target", "rose"), "and the class. Missing: 'rose'"),
         (("model.daace", "data.csv", "--plot", "a.doc"), "'--plot' must end in .png, .svg or .pdf"),
-        (("model.daace", "nothing.csv"), "'nothing.csv' must be an existing file"),
+        (("model.daace", "nothing.csv"), "'nothing.csv' does not exist"),
     ],
 )
 def test_wrong_use_of_check_is_one_sentence(run, arguments, message):
@@ -654,10 +659,28 @@ def test_version_and_help(run):
     assert run("--version") == (0, f"daace {__version__}\n", "")
     assert run("--help")[0] == 0
     assert run() == run("--help")
+    assert run("study") == run("study", "--help")
     for command in ("demo", "fit", "explain"):
         code, out, _ = run(command, "--help")
         assert code == 0
         assert f"Example: daace {command}" in out
+
+
+def commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands(typer.main.get_group(app), "daace")))
+def test_every_command_has_an_example_and_documents_each_option(path, command):
+    assert command.epilog.startswith(f"Example: {path}")
+    for parameter in command.params:
+        if parameter.name != "help":
+            assert parameter.help.rstrip(".").strip(), parameter.name
+            assert parameter.metavar or not parameter.multiple, f"{parameter.name}: not a list"
 
 
 def test_an_interrupt_is_not_a_result(run, monkeypatch):
@@ -723,8 +746,8 @@ def test_tune_then_fit_then_explain(run, folder):
     assert err.startswith("Mean held-out log p(x, class) ")
     assert "the best of 2 trials: best.json." in err
     assert err.endswith(
-        "To use it, with at most 2 epochs as here: daace fit data.csv --target class --drop id "
-        "--density realnvp --settings best.json -o model.daace\n"
+        "To fit with these settings and at most 2 epochs: daace fit data.csv --target class "
+        "--drop id --density realnvp --settings best.json -o model.daace\n"
     )
     found = json.loads((folder / "best.json").read_text())
     assert (found["trials"], found["settings"]["epochs"]) == (2, 2)
@@ -734,9 +757,7 @@ def test_tune_then_fit_then_explain(run, folder):
     )  # fmt: skip
     assert (code, out) == (0, "")
     trained, learned, checked = err.splitlines()
-    assert trained.startswith(
-        "Trained for 2 epochs, all that were asked for. Mean log p(x | class)"
-    )
+    assert trained.startswith("Trained for 2 epochs, the maximum. Mean log p(x | class)")
     assert learned.startswith("Learned 4 features")
     assert checked.startswith(("Checked on 10 held-out rows", "The model is weak on 10 held-out"))
     assert (folder / "flow.checkpoint").exists()
@@ -794,11 +815,11 @@ def test_settings_one_by_one(run, folder):
         (("--set", "epochs"), "'--set' must be like epochs=100. Got 'epochs'."),
         (
             ("--set", "epochs=3"),
-            "'--set epochs=3' is refused: 'epochs' must be an argument of LinearGaussianNetwork:",
+            "'--set epochs=3' is invalid: 'epochs' must be an argument of LinearGaussianNetwork:",
         ),
         (
             ("--density", "realnvp", "--set", "epochs=0"),
-            "'--set epochs=0' is refused: 'epochs' must be an integer of at least 1. Got 0.",
+            "'--set epochs=0' is invalid: 'epochs' must be an integer of at least 1. Got 0.",
         ),
         (
             ("--settings", "best.json"),
@@ -806,7 +827,7 @@ def test_settings_one_by_one(run, folder):
         ),
         (("--checkpoint", "c"), "'--checkpoint' must go with --density realnvp."),
         (("--density", "realnvp", "--settings", "data.csv"), "must hold the settings of a realnvp"),
-        (("--density", "realnvp", "--settings", "no.json"), "'no.json' must be an existing file"),
+        (("--density", "realnvp", "--settings", "no.json"), "'no.json' does not exist"),
     ],
 )
 def test_wrong_settings_of_a_flow(run, arguments, message):

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from daace.cli import eqi
+from daace.cli import eqi, study
 from daace.cli.explain import explain
 from daace.cli.fit import fit
 from daace.cli.serve import serve
@@ -14,7 +14,7 @@ from daace.exceptions import InvalidInput
 
 
 def test_every_setting_is_an_option_of_a_command() -> None:
-    commands = (explain, fit, serve, tune, eqi.explain, eqi.study)
+    commands = (explain, fit, serve, tune, study.run, eqi.explain, eqi.study)
     known = {name for command in commands for name in inspect.signature(command).parameters}
     assert set(SETTINGS) <= known
 

@@ -23,7 +23,7 @@ def test_prepare(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert code == 0
     assert "619 counties with an overall index" in out
     assert "Sociodemographic" in out
-    assert "Beware: a better Sociodemographic index makes the overall index worse" in out
+    assert "Note: a better Sociodemographic index makes the overall index worse" in out
     frame = pd.read_csv(table, index_col=0)
     assert frame.loc[6037, "county"] == "Los Angeles County"
     best = frame[frame["category"] == 0]

@@ -28,9 +28,9 @@ def test_a_mistake_is_one_sentence_with_its_line(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--jobs", "0"], "jobs' must be an integer of at least 1. Got 0."),
-        (["--backend", "slurm"], "backend' must be one of 'loky', 'dask', 'ray'. Got 'slurm'."),
-        (["--dask-address", "tcp://a:1"], "must go with the backend 'dask'"),
+        (["--jobs", "0"], "'--jobs' must be an integer of at least 1. Got 0."),
+        (["--backend", "slurm"], "'--backend' must be one of 'loky', 'dask', 'ray'. Got 'slurm'."),
+        (["--dask-address", "tcp://a:1"], "'--dask-address' must go with the backend 'dask'"),
         (["--table", "iris"], "must be among 'random-2', 'random-3'. Got 'iris'."),
     ],
 )
@@ -54,7 +54,7 @@ def test_run_and_export_say_what_they_did(
     code, said = call(capsys, "study", "run", tiny_file, "--out", out, "--table", "random-2")
     assert code == 0
     assert "16 of 16 problems are recorded, 16 of them by this run; 0 failed." in said
-    assert "Largest memory of a worker: " in said
+    assert "Peak memory of a worker: " in said
     code, said = call(capsys, "study", "export", out, "-o", tmp_path / "small.gz")
     assert code == 0
     assert (tmp_path / "small.gz").exists()
@@ -69,4 +69,4 @@ def test_reports_and_exports_need_a_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert "records.jsonl' must hold the records of a study. There is no such file." in said
     code, said = call(capsys, "study", "export", tmp_path / "no", "-o", tmp_path / "a.gz")
     assert code == 2
-    assert "must be the folder of a run. There is no such folder." in said
+    assert "must be the folder of a run. It does not exist." in said

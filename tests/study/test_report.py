@@ -176,7 +176,7 @@ def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="must hold the records of a study"):
         write_report(tmp_path, tmp_path)
     (tmp_path / "records.jsonl").write_text("")
-    with pytest.raises(InvalidInput, match=r"plan.json' must say which records belong"):
+    with pytest.raises(InvalidInput, match=r"plan.json' must list the records"):
         write_report(tmp_path, tmp_path)
     (tmp_path / "plan.json").write_text(
         '{"study": "a", "questions": {}, "densities": {}, "families": {}, "compared": []}'

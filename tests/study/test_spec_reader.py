@@ -60,7 +60,7 @@ def test_a_study_cannot_be_changed(tiny: StudySpec) -> None:
         ('rows = "target"', "each_vertex = true", "'each_vertex' must go with a list 'vertices'"),
         ('rows = "target"', "only = { penalties = [2] }", "'penalties' must be among [1.0, 5.0]"),
         ('rows = "target"', "only = { penalty = [1] }", "Did you mean 'penalties'?"),
-        ('rows = "target"', "beside = 1.5", "'beside' must be true or false, and without 'only'."),
+        ('rows = "target"', "beside = 1", "'beside' must be true or false. Got 1."),
     ],
 )  # fmt: skip
 def test_every_mistake_has_its_line(old: str, new: str, sentence: str) -> None:
@@ -115,7 +115,7 @@ def test_an_algorithm_beside_has_every_problem() -> None:
     keys = TableKeys(spec, spec.tables[0], "")
     usual = TableKeys(parse_spec(TomlFile.parse(TINY)), spec.tables[0], "")
     assert [t.key for t in keys.trials()] == [t.key for t in usual.trials()]
-    with pytest.raises(InvalidInput, match="'beside' must be true or false, and without 'only'"):
+    with pytest.raises(InvalidInput, match="'beside' must go without 'only'"):
         parse_spec(
             TomlFile.parse(
                 TINY.replace(asked, f"{asked}\nbeside = true\nonly = {{ instances = 1 }}")

@@ -1,4 +1,4 @@
-"""The command `daace`: the package's words, from a shell."""
+"""The command `daace`."""
 
 from daace.cli.main import app, main
 

@@ -1,4 +1,4 @@
-"""`daace check`: how well a model describes rows that it has not seen."""
+"""`daace check`: how well a model fits held-out rows."""
 
 from __future__ import annotations
 
@@ -12,26 +12,32 @@ from daace.cli.tables import read_known
 from daace.cli.terminal import busy, check_file, note
 from daace.exceptions import InvalidInput
 
-#: Share of pairs in which a training row is denser than another, from which there is a word on it:
-#: on 130 rows of wine a Bayesian network had 0.57, a flow that described new rows worse 0.72.
-REMEMBERED = 0.65
+#: Membership AUC above which a warning is printed: on 130 rows of wine, a Bayesian network had
+#: 0.57, a flow that overfitted 0.72.
+OVERFITTED = 0.65
 
 
 def check(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, from 'daace fit'.")],
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Rows that the model was not fitted on.")
+        Path, typer.Argument(metavar="DATA", help="Held-out rows, with the class column.")
     ],
     target: Annotated[
-        str | None, typer.Option(help="Column that holds the class, if it has another name.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Class column, if named differently than in training."),
     ] = None,
     training: Annotated[
         Path | None,
-        typer.Option(help="The training rows: can the density tell them from the others?"),
+        typer.Option(help="Training rows: also report how well they can be told from DATA."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a plot: .png, .svg or .pdf.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write the plots to a file: .png, .svg or .pdf.")
+    ] = None,
 ) -> None:
-    """Say how well a model describes rows that it has not seen, and warn if it is weak."""
+    """Report how well a model fits held-out rows.
+
+    A warning is printed if it fits worse than chance explains.
+    """
     from daace.explain.loading import load
 
     if plot is not None:
@@ -42,19 +48,19 @@ def check(
             )
     explainer = load(model)
     column = explainer.density.target_ if target is None else target
-    with busy("Looking at the rows"):
+    with busy("Checking the model"):
         held_out = read_known(data, column, explainer.density)
         result = explainer.check(held_out)
     typer.echo(result.numbers)
     if training is not None:
         known = read_known(training, column, explainer.density)
-        remembered = explainer.membership(known, held_out)
-        typer.echo(f"membership AUC    {remembered:.3f} (0.5: none)")
-        if remembered > REMEMBERED:
+        membership = explainer.membership(known, held_out)
+        typer.echo(f"membership AUC    {membership:.3f} (0.5: cannot be told apart)")
+        if membership > OVERFITTED:
             note(
-                "The model knows its training rows from others: it describes new rows less well, "
-                "and tells who was among them. A flow with more 'noise', or another density, "
-                "may not."
+                "The density is higher on training rows than on held-out ones: the model overfits, "
+                "and reveals which rows it was trained on. Try another density, or a flow with "
+                "more 'noise'."
             )
     if plot is not None:
         with replacing(plot) as file:

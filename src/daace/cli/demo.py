@@ -14,9 +14,9 @@ DEMO_ROW = 30
 
 
 def demo(
-    html: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("demo.html"),
+    html: Annotated[Path, typer.Option(help="Page to write.")] = Path("demo.html"),
 ) -> None:
-    """Explain one refused loan of a simulated table, which the model has not seen."""
+    """Explain a refused loan from a simulated table."""
     from daace.data.catalog import load_table
     from daace.explain.fitting import fit as learn
     from daace.landscape.constraints import Constraints
@@ -37,4 +37,4 @@ def demo(
     typer.echo(explanation.describe())
     with busy("Drawing"):
         explanation.to_html(html)
-    note(f"\nThe page with the plots: {html.resolve()}")
+    note(f"\nPage: {html.resolve()}")

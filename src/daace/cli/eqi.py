@@ -22,26 +22,32 @@ if TYPE_CHECKING:
     from daace.eqi.policy.request import Ask
 
 app = typer.Typer(
-    help="Environmental quality of US counties: what would improve one, and at what price.",
+    help="Environmental quality of US counties: what would improve a county, and at what cost.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder with EPA's three files; $DAACE_DATA/eqi if left out."),
+    typer.Option(help="Folder with EPA's three files; default: $DAACE_DATA/eqi."),
 ]
 Models = Annotated[Path | None, typer.Option(help="Folder of models, from 'daace eqi fit'.")]
+MapFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--map", help="TopoJSON file of county outlines; default: the file in $DAACE_DATA/map."
+    ),
+]
 
 
 @app.command(epilog="Example: daace eqi prepare --data eqi -o counties.csv")
 def prepare(
     data: Data = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the prepared table, as CSV.")
+        Path | None, typer.Option("--output", "-o", help="CSV file of the prepared table to write.")
     ] = None,
 ) -> None:
-    """Read EPA's files, verify the published indices, and say what was found."""
+    """Read and verify EPA's files, and print a summary."""
     from daace.data.files import csv_text
     from daace.eqi.data.files import read_counties
     from daace.eqi.data.overview import prepared_frame, summarise
@@ -57,19 +63,21 @@ def prepare(
 
 @app.command(epilog="Example: daace eqi fit --out models --flow")
 def fit(
-    out: Annotated[Path, typer.Option(help="Folder of the models; made if missing.")],
+    out: Annotated[Path, typer.Option(help="Folder of the models; created if missing.")],
     data: Data = None,
-    flow: Annotated[bool, typer.Option("--flow", help="Also train the RealNVP: minutes.")] = False,
+    flow: Annotated[
+        bool, typer.Option("--flow", help="Also train the RealNVP, which takes minutes.")
+    ] = False,
     printed: Annotated[
         bool,
-        typer.Option("--printed", help="Train it with the settings that the paper prints."),
+        typer.Option("--printed", help="Train the RealNVP with the settings printed in the paper."),
     ] = False,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of the printed settings.")] = 500,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs with --printed.")] = 500,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which the training ends.")
+        float | None, typer.Option(help="Seconds after which training of the RealNVP ends.")
     ] = None,
 ) -> None:
-    """Learn the densities from 90% of the counties, and say how good they are on the others."""
+    """Fit the densities to 90% of the counties and evaluate them on the rest."""
     from daace.eqi.data.files import read_counties
     from daace.eqi.models.folder import fit_models
 
@@ -84,46 +92,55 @@ def fit(
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """How to plan, in the words of a shell."""
+    """The options of a plan."""
 
-    improve: Annotated[int, typer.Option(help="By how many of the seven categories.")] = 2
+    improve: Annotated[int, typer.Option(help="Number of categories, of seven, to improve by.")] = 2
     consistent: Annotated[
         bool,
         typer.Option(
             "--consistent/--free",
-            help="Whether indices must follow from the variables; --free plans as the paper does.",
+            help="Compute the indices from the variables, or plan them freely as the paper does.",
         ),
     ] = True
     equity: Annotated[
-        bool, typer.Option("--equity", help="No domain index may get worse along the path.")
+        bool, typer.Option("--equity", help="Let no domain index decrease along the path.")
     ] = False
     settable: Annotated[
         bool,
-        typer.Option("--settable", help="Fix what a county cannot set: weather, rock, people."),
+        typer.Option(
+            "--settable", help="Keep what a county cannot set, such as weather, rock and people."
+        ),
     ] = False
     fixed: Annotated[
-        list[str] | None, typer.Option(help="Variable that must not change; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="VARIABLE",
+            help="Variable that must not change, such as CommuteTime; repeatable.",
+        ),
     ] = None
-    penalty: Annotated[float, typer.Option(help="How much to avoid implausible terrain.")] = 5.0
+    penalty: Annotated[float, typer.Option(help="How strongly to avoid implausible regions.")] = 5.0
     min_posterior: Annotated[
-        float, typer.Option(help="Smallest probability of the category at the end.")
+        float, typer.Option(help="Minimum probability of the category at the end.")
     ] = 0.7
     algorithm: Annotated[
-        str, typer.Option(help="BayesACE; or DAACE, FACE, Wachter, which need --models.")
+        str,
+        typer.Option(
+            metavar="NAME", help="BayesACE; or DAACE, FACE or Wachter, which need --models."
+        ),
     ] = "BayesACE"
 
     def ask(self, counties: Counties) -> Ask:
-        """Return what is asked; FACE and Wachter always plan freely."""
+        """Return the request; FACE and Wachter always plan freely."""
         from daace.eqi.policy.request import OVER_ROWS, UNSETTABLE, Ask
 
-        given = [name for name in UNSETTABLE if self.settable and name in counties.variables.index]
+        unset = [name for name in UNSETTABLE if self.settable and name in counties.variables.index]
         return Ask(
             algorithm=self.algorithm,  # type: ignore[arg-type]  # which Ask checks
             penalty=self.penalty,
             improve=self.improve,
             consistent=self.consistent and self.algorithm not in OVER_ROWS,
             equity=self.equity,
-            fixed=(*(self.fixed or ()), *given),
+            fixed=(*(self.fixed or ()), *unset),
         )
 
 
@@ -134,14 +151,17 @@ def explain(
         str, typer.Argument(metavar="COUNTY", help="Name, 'name, state', or FIPS code.")
     ],
     plan: PlanOptions,
-    most: Annotated[int, typer.Option(min=1, help="Changes to name.")] = 8,
+    most: Annotated[int, typer.Option(min=1, help="Maximum number of changes to list.")] = 8,
     models: Models = None,
     data: Data = None,
     json: Annotated[
-        str | None, typer.Option(help="Write JSON to a file; '-' prints it instead of the text.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write JSON to a file; '-' prints it instead of the text."
+        ),
     ] = None,
 ) -> None:
-    """Say what would have to change in a county, in words and units."""
+    """Show what would have to change in a county, in words and units."""
     from daace.eqi.data.files import read_counties
     from daace.eqi.policy.advisor import read_advisor
 
@@ -154,12 +174,12 @@ def explain(
         advisor = read_advisor(counties, models, min_posterior=plan.min_posterior)
         bar.advance("the plan")
         recourse = advisor.advise([fips], ask)[0]
-    _tell(advisor, recourse, most=most, json=json)
+    _deliver(advisor, recourse, most=most, json=json)
     raise typer.Exit(0 if recourse.found else 1)
 
 
-def _tell(advisor: Advisor, recourse: Recourse, *, most: int, json: str | None) -> None:
-    """Print a plan as text or JSON, and write the JSON where a file is named."""
+def _deliver(advisor: Advisor, recourse: Recourse, *, most: int, json: str | None) -> None:
+    """Print a plan as text or JSON, and write the JSON file that is requested."""
     from daace.eqi.report.words import describe, to_json
 
     if json == "-":
@@ -174,29 +194,30 @@ def _tell(advisor: Advisor, recourse: Recourse, *, most: int, json: str | None) 
 @app.command(epilog="Example: daace eqi study --models models --out run")
 def study(
     models: Annotated[Path, typer.Option(help="Folder of models, from 'daace eqi fit --flow'.")],
-    out: Annotated[Path, typer.Option(help="Folder of the records; made if missing.")],
+    out: Annotated[Path, typer.Option(help="Folder of the records; created if missing.")],
     counties: Annotated[
-        int, typer.Option(min=0, help="Held-out counties, beside the paper's three.")
+        int, typer.Option(min=0, help="Number of held-out counties, besides the paper's three.")
     ] = 150,
     few: Annotated[
-        int, typer.Option(min=0, help="How many of them DAACE plans for too, ten seconds each.")
+        int,
+        typer.Option(min=0, help="Number of counties that DAACE also plans for, ten seconds each."),
     ] = 0,
     seeds: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Run the paper's study: one threshold for all algorithms, and BayesACE also by "
-            "NSGA-II with this many seeds, minutes a county and penalty.",
+            help="Number of seeds of the paper's study: one threshold for all algorithms, and "
+            "BayesACE also by NSGA-II, minutes per county, penalty and seed; 0 for our study.",
         ),
     ] = 0,
     everywhere: Annotated[
         bool,
-        typer.Option("--everywhere", help="Also plan for all counties, by BayesACE, for the maps."),
+        typer.Option("--everywhere", help="Also plan for all counties by BayesACE, for the maps."),
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     data: Data = None,
 ) -> None:
-    """Plan for many counties by every algorithm; stop and resume at any time."""
+    """Plan for many counties by every algorithm, or resume an interrupted run."""
     from daace.eqi.data.files import read_counties
     from daace.eqi.policy.advisor import read_advisor
     from daace.eqi.policy.study import run_atlas, run_study, sample_counties
@@ -212,7 +233,7 @@ def study(
         if everywhere:
             run_atlas(advisor, out, n_jobs=jobs, progress=True)
     except KeyboardInterrupt:
-        note(f"Stopped. What was planned is recorded in '{out}': the same command resumes it.")
+        note(f"Stopped. Finished plans are recorded in '{out}'; the same command resumes.")
         raise typer.Exit(130) from None
     note(f"{done.recorded} of {done.asked} plans are recorded, {done.new} of them by this run.")
     note(f"Page: daace eqi report {out} --models {models}")
@@ -226,27 +247,22 @@ def report(
     models: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of models, from 'daace eqi fit'; if left out, the network is learned "
-            "again, in seconds, and the performance of the densities is the recorded one."
+            help="Folder of models, from 'daace eqi fit'; default: the network is fitted again, "
+            "in seconds, and the performance of the densities is taken from RECORDS."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of page and figures; RECORDS/report if left out.")
+        Path | None, typer.Option(help="Folder of page and figures; default: RECORDS/report.")
     ] = None,
     data: Data = None,
-    map_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--map", help="County outlines, TopoJSON; $DAACE_DATA/map/... if left out and there."
-        ),
-    ] = None,
+    map_file: MapFile = None,
 ) -> None:
-    """Draw maps and figures, check the paper's findings, and write one page."""
+    """Write a page with maps, figures and the paper's findings."""
     from daace.eqi.data.files import read_counties
     from daace.eqi.report.page import write_report
 
     if out is None and not records.is_dir():
-        raise InvalidInput("'--out' must be given where RECORDS is a compact record.")
+        raise InvalidInput("'--out' must be given if RECORDS is a compact record.")
     folder = out or records / "report"
     with Bar("Drawing maps and figures", None):
         page = write_report(read_counties(data), records, models, folder, outlines=map_file)
@@ -260,18 +276,13 @@ def serve(
     models: Models = None,
     records: Annotated[
         Path | None,
-        typer.Option(help="Plans on record, of 'daace eqi study --everywhere', for two more maps."),
+        typer.Option(help="Records of 'daace eqi study --everywhere', for two more maps."),
     ] = None,
-    map_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--map", help="County outlines, TopoJSON; $DAACE_DATA/map/... if left out and there."
-        ),
-    ] = None,
+    map_file: MapFile = None,
     *,
     listening: Listening,
 ) -> None:
-    """Open a map on this machine: choose a county, and read what would improve it."""
+    """Serve a map of the counties, and what would improve each, on this machine."""
     from daace.eqi.data.files import read_counties
     from daace.eqi.data.outlines import find_outlines, read_outlines
     from daace.eqi.policy.advisor import read_advisor

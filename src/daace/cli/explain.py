@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import dataclass, fields, make_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,55 +27,70 @@ if TYPE_CHECKING:
 
 @dataclass
 class Question:
-    """What is asked, besides rules; what is left out is as the model file has it."""
+    """What is asked, besides rules; None: as in the model file."""
 
     to: Annotated[
-        str | None, typer.Option(help="Class to reach; may be left out if there are two.")
+        str | None,
+        typer.Option(metavar="CLASS", help="Class to reach; may be left out if there are two."),
     ] = None
     penalty: Annotated[
-        float | None, typer.Option(help="How much to avoid implausible regions.")
+        float | None,
+        typer.Option(help="How strongly to avoid implausible regions; 0: the shortest path."),
     ] = None
     scale: Annotated[
-        str | None, typer.Option(help="Of the landscape: relative, or the paper's nll.")
+        str | None,
+        typer.Option(
+            metavar="relative|nll",
+            help="Scale of the landscape: relative to the density's samples, or -log p as in the "
+            "paper.",
+        ),
     ] = None
     plausibility: Annotated[
-        float | None, typer.Option(help="How plausible the end must be, in sd of log p.")
+        float | None,
+        typer.Option(
+            help="Minimum plausibility of the end, in standard deviations of log p from its mean."
+        ),
     ] = None
     min_log_prob: Annotated[
-        float | None, typer.Option(help="Threshold of log p itself, instead of --plausibility.")
+        float | None, typer.Option(help="Minimum log p of the end, instead of --plausibility.")
     ] = None
     min_posterior: Annotated[
-        float | None, typer.Option(help="Smallest probability of the class at the end.")
+        float | None, typer.Option(help="Minimum probability of the class at the end, below 1.")
     ] = None
     classifier: Annotated[
         str | None,
         typer.Option(
             metavar="MODULE:OBJECT",
-            help="Judge of the class in place of the density: an object that can be imported, "
-            "with predict_proba, or a function of rows.",
+            help="Classifier that decides the class: an importable object with predict_proba, or "
+            "a function of rows.",
         ),
     ] = None
     classifier_budget: Annotated[
-        int | None, typer.Option(help="Rows that it may be asked about for each explanation.")
+        int | None,
+        typer.Option(help="Maximum number of rows that it evaluates for each explanation."),
     ] = None
     vertices: Annotated[
         list[int] | None,
-        typer.Option(help="Number of waypoints between start and end to try; repeatable."),
+        typer.Option(
+            metavar="NUMBER",
+            help="Number of waypoints between start and end to try; repeatable.",
+        ),
     ] = None
     changes: Annotated[
         str | None,
         typer.Option(
+            metavar="few|all",
             help="few: hold features while the cost grows by at most a quarter; all: the cheapest "
-            "path."
+            "path.",
         ),
     ] = None
     sparsity: Annotated[
         float | None,
-        typer.Option(help="Share by which the cost may grow so that fewer features change."),
+        typer.Option(help="Share by which the cost may grow for fewer changes, such as 0.25."),
     ] = None
     time_limit: Annotated[
         float | None,
-        typer.Option(help="Seconds for the search, with --all for that of some 100 rows."),
+        typer.Option(help="Seconds for the search; with --all, for each 32 to 160 rows."),
     ] = None
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0
 
@@ -89,7 +104,7 @@ RuleOptions: Any = make_dataclass(
             Annotated[
                 Path | None,
                 typer.Option(
-                    help="TOML file of rules; options about the same feature replace them."
+                    help="TOML file of rules; an option overrides its rule for the same feature."
                 ),
             ],
             None,
@@ -111,37 +126,46 @@ RuleOptions: Any = make_dataclass(
 
 @dataclass
 class OneRow:
-    """What goes with one row."""
+    """Options for one row."""
 
-    row: Annotated[
-        int | None, typer.Option(help="Which row: 0, the first below the header, if left out.")
-    ] = None
-    alternatives: Annotated[int, typer.Option(help="How many other answers to look for.")] = 0
+    row: Annotated[int | None, typer.Option(help="Row to explain, counted from 0; default: 0.")] = (
+        None
+    )
+    alternatives: Annotated[int, typer.Option(help="Maximum number of alternative answers.")] = 0
     html: Annotated[Path | None, typer.Option(help="Write a page with plots.")] = None
     json: Annotated[
-        str | None, typer.Option(help="Write JSON to a file; '-' prints it instead of the text.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write JSON to a file; '-' prints it instead of the text."
+        ),
     ] = None
 
 
 @dataclass
 class AllRows:
-    """What goes with all rows."""
+    """Options for all rows."""
 
     every: Annotated[
-        bool, typer.Option("--all", help="Explain all rows, to the file of --output.")
+        bool, typer.Option("--all", help="Explain every row; the answers go to --output.")
     ] = False
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="With --all: .csv, .parquet or .jsonl to write."),
+        typer.Option("--output", "-o", help="With --all: .csv, .parquet or .jsonl file to write."),
     ] = None
-    jobs: Annotated[int, typer.Option(help="With --all: processes; -1 for all processors.")] = 1
+    jobs: Annotated[
+        int, typer.Option(help="With --all: number of processes; -1 for one per core.")
+    ] = 1
     backend: Annotated[
-        str, typer.Option(help="With --all: runs the processes: loky, dask or ray.")
+        str,
+        typer.Option(metavar="loky|dask|ray", help="With --all: backend of the processes."),
     ] = "loky"
     strict: Annotated[
-        bool, typer.Option("--strict", help="With --all: refuse the file if a row is invalid.")
+        bool,
+        typer.Option(
+            "--strict", help="With --all: fail before the work begins if a row is invalid."
+        ),
     ] = False
-    long: Annotated[bool, typer.Option("--long", help="With --all: write one row a change.")] = (
+    long: Annotated[bool, typer.Option("--long", help="With --all: write one row per change.")] = (
         False
     )
 
@@ -157,9 +181,10 @@ def explain(
     rules: RuleOptions,
     many: AllRows,
 ) -> None:
-    """Say what would have to change in one row of a table, or in all, and how to get there.
+    """Show what would have to change in a row, and how to get there.
 
-    With --all, a run that was stopped continues where it was when it is called again.
+    Settings that are left out are those of the model file. With --all, the same command resumes
+    an interrupted run.
     """
     _check_use(one, question, many)
     constraints = _read_constraints(rules)
@@ -217,7 +242,7 @@ def _explain_all(
     except KeyboardInterrupt:
         part = part_of(output)
         if part.exists():
-            note(f"Stopped. The answers are in '{part}': the same command continues from there.")
+            note(f"Stopped. The answers are in '{part}': the same command resumes from there.")
         raise typer.Exit(130) from None
     typer.echo(str(summary))
     note(f"Answers: {output}")
@@ -272,7 +297,7 @@ def _with_planner(explainer: Explainer, question: Question) -> Explainer:
 
 
 def import_object(text: str) -> Any:
-    """Return what `module:object` names; modules of the current folder are found, too.
+    """Return the object that `module:object` names; the current folder is searched, too.
 
     Raises:
         InvalidInput: there is no such module or object.
@@ -283,7 +308,7 @@ def import_object(text: str) -> Any:
     """
     module, colon, name = text.partition(":")
     if not (module and colon and name):
-        raise InvalidInput(argument="classifier", expected="be like module:object", got=f"'{text}'")
+        raise InvalidInput(argument="classifier", expected="be like MODULE:OBJECT", got=f"'{text}'")
     sys.path.insert(0, "")
     try:
         found: Any = import_module(module)
@@ -291,7 +316,8 @@ def import_object(text: str) -> Any:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise InvalidInput(
-            argument="classifier", expected="name an object that can be imported", got=str(error)
+            f"'classifier' must name an object that can be imported: {str(error).rstrip('.')}.",
+            argument="classifier",
         ) from None
     finally:
         sys.path.remove("")
@@ -299,26 +325,24 @@ def import_object(text: str) -> Any:
 
 
 def _check_use(one: OneRow, question: Question, many: AllRows) -> None:
-    """Refuse options for one row beside --all, and the other way round."""
+    """Reject options for one row beside --all, and vice versa."""
     if not many.every:
-        lost = [f"--{name}" for name in ("output", "strict", "long") if getattr(many, name)]
-        if lost:
+        if lost := _given(many):
             raise InvalidInput(
                 f"{quote(lost)} must go with --all: use --json or --html for one row."
             )
         return
-    single = {
-        "--row": one.row,
-        "--html": one.html,
-        "--json": one.json,
-        "--alternatives": one.alternatives or None,
-        "--min-log-prob": question.min_log_prob,
-    }
-    given = [option for option, value in single.items() if value is not None]
+    given = _given(one) + ["--min-log-prob"] * (question.min_log_prob is not None)
     if given:
         raise InvalidInput(f"'--all' must go without {quote(given)}.")
     if many.output is None:
         raise InvalidInput("'--all' must go with --output: a .csv, .parquet or .jsonl file.")
+
+
+def _given(options: OneRow | AllRows) -> list[str]:
+    """Return the options that differ from their defaults."""
+    changed = [f.name for f in fields(options) if getattr(options, f.name) != f.default]
+    return [f"--{name}" for name in changed]
 
 
 def pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
@@ -327,7 +351,7 @@ def pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
     Args:
         data: the file.
         row: its number, from 0.
-        density: knows the columns.
+        density: has the names of the columns.
 
     Raises:
         InvalidInput: there is no such row, or it cannot be read.
@@ -351,7 +375,7 @@ def pick_row(data: Path, row: int, density: ConditionalDensity) -> object:
 
 
 def _deliver(explanation: Explanation, one: OneRow) -> None:
-    """Print an explanation, and write what was asked for."""
+    """Print an explanation, and write the files that are requested."""
     if one.json == "-":
         typer.echo(explanation.to_json())
     else:
@@ -366,5 +390,5 @@ def _deliver(explanation: Explanation, one: OneRow) -> None:
             note(f"Page: {one.html}")
     except OSError as error:
         raise InvalidInput(
-            f"The result is complete, only this file was not written: {sentence(error)}"
+            f"The result is complete, but a file could not be written: {sentence(error)}"
         ) from None

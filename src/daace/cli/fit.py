@@ -25,18 +25,15 @@ if TYPE_CHECKING:
     from daace.explain.trust.check import Check
 
 #: Values that Python and JSON write differently.
-SPOKEN = {"True": True, "False": False, "None": None}
-
-#: Model file that is written where no name is given.
-MODEL = Path("model.daace")
+PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 #: How a training ended, in words.
 ENDED = {
-    "epochs": "all that were asked for",
-    "early": "then the held-out rows were described no better",
-    "time": "then the time limit was reached",
-    "interrupted": "then it was interrupted",
-    "overflow": "then it overflowed",
+    "epochs": "the maximum",
+    "early": "until the held-out loss stopped improving",
+    "time": "until the time limit",
+    "interrupted": "until interrupted",
+    "overflow": "until it overflowed",
 }
 
 
@@ -45,32 +42,44 @@ class Learning:
     """How a density is learned."""
 
     density: Annotated[
-        str, typer.Option(help=f"How to learn: one of {quote(learned_kinds())}.")
+        str, typer.Option(metavar="KIND", help=f"Density: one of {quote(learned_kinds())}.")
     ] = learned_kinds()[0]
     judge: Annotated[
         str,
-        typer.Option(help="Who decides the class: several models, or the density alone."),
+        typer.Option(
+            metavar="JUDGE",
+            help="What decides the class: 'committee', several models that must all agree, or "
+            "'density' alone.",
+        ),
     ] = "committee"
     settings: Annotated[
-        Path | None, typer.Option(help="Settings of a realnvp, from 'daace tune'.")
+        Path | None, typer.Option(help="Settings of a realnvp: the JSON file of 'daace tune'.")
     ] = None
-    changes: Annotated[
+    assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Setting of the density; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Setting of the density, such as max_parents=2; repeatable.",
+        ),
     ] = None
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File from which a stopped training of a realnvp continues.")
+        Path | None,
+        typer.Option(help="Checkpoint of a realnvp: an interrupted training resumes from it."),
     ] = None
-    few_or_all: Annotated[
+    changes: Annotated[
         str,
         typer.Option(
-            "--changes",
-            help="What explanations look for: few changes at a cost up to a quarter higher, or all "
-            "that the cheapest path needs.",
+            metavar="few|all",
+            help="What explanations look for: 'few' changes at a cost up to a quarter higher, or "
+            "'all' changes of the cheapest path.",
         ),
     ] = "few"
     include_rows: Annotated[
-        bool, typer.Option("--include-rows", help="Allow a file that holds training rows (kde).")
+        bool,
+        typer.Option(
+            "--include-rows", help="Write a model file that contains training rows (kde)."
+        ),
     ] = False
 
 
@@ -80,7 +89,9 @@ def fit(
         Path, typer.Argument(metavar="DATA", help="Table with a header: CSV, TSV or parquet.")
     ],
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = MODEL,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
+        "model.daace"
+    ),
     columns: Columns,
     learning: Learning,
 ) -> None:
@@ -90,8 +101,8 @@ def fit(
     from daace.explain.fitting import fit as learn
 
     _check_use(data, output, learning)
-    unfitted = _unfitted(learning.density, learning.settings, learning.changes or [])
-    changes: Any = learning.few_or_all
+    unfitted = _unfitted(learning.density, learning.settings, learning.assignments or [])
+    changes: Any = learning.changes
     judge: Any = learning.judge
     table = read_table(data, columns)
     if isinstance(unfitted, RealNVP):
@@ -127,7 +138,7 @@ def _check_use(data: Path, output: Path, learning: Learning) -> None:
             f"A model file of density '{kind}' holds the training rows: "
             "pass --include-rows if its readers may see them."
         )
-    check_choice("--changes", learning.few_or_all, ("few", "all"))
+    check_choice("--changes", learning.changes, ("few", "all"))
     check_file("--output", output, data, settings)
     for option, path in (("--settings", settings), ("--checkpoint", checkpoint)):
         if path is not None and kind != "realnvp":
@@ -138,28 +149,30 @@ def _check_use(data: Path, output: Path, learning: Learning) -> None:
         check_file("--checkpoint", checkpoint, data, settings, output)
 
 
-def _unfitted(kind: str, settings: Path | None, changes: Sequence[str]) -> ConditionalDensity:
+def _unfitted(kind: str, settings: Path | None, assignments: Sequence[str]) -> ConditionalDensity:
     """Return a density with the settings of a file, if there is one, and those given one by one."""
     from daace.density.tuning.settings import read_settings
 
     density = new_density(kind) if settings is None else read_settings(settings)
-    for change in changes:
-        name, equals, text = change.partition("=")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
         if not equals:
-            raise InvalidInput(argument="--set", expected="be like epochs=100", got=f"'{change}'")
+            raise InvalidInput(
+                argument="--set", expected="be like epochs=100", got=f"'{assignment}'"
+            )
         try:
-            value = SPOKEN[text] if text in SPOKEN else json.loads(text)
+            value = PYTHON_WORDS[text] if text in PYTHON_WORDS else json.loads(text)
         except ValueError:  # a word
             value = text
         try:
             density.set_params(**{name: value})
         except InvalidInput as error:
-            raise InvalidInput(f"'--set {change}' is refused: {error}") from None
+            raise InvalidInput(f"'--set {assignment}' is invalid: {error}") from None
     return density
 
 
 def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
-    """Train a flow with a bar of its own; an interrupt keeps the best state. Say how it went."""
+    """Train a flow, and report how training ended; an interrupt keeps the best state."""
     try:
         density.fit(table, progress=True, checkpoint=checkpoint)
     except KeyboardInterrupt:
@@ -177,7 +190,7 @@ def _train(density: RealNVP, table: Table, checkpoint: Path | None) -> RealNVP:
 
 
 def _on_held_out(check: Check | None, density: ConditionalDensity) -> str:
-    """Say what came out when the model was checked on rows that were held out."""
+    """Return the result of the check on held-out rows in a sentence."""
     from daace.density.base import ConditionalDensity
     from daace.explain.answers.remarks import find_weakness
 

@@ -1,7 +1,7 @@
-"""The command `daace`: the package's words, from a shell.
+"""The command `daace`.
 
-Results go to stdout, everything else to stderr. Exit code 0: done; 1: no counterfactual was found;
-2: wrong use, or an error of ours, in one sentence; 130: Ctrl-C; 143: SIGTERM.
+Results go to stdout, everything else to stderr. Exit code 0: success; 1: no counterfactual found;
+2: invalid use or an internal error, in one sentence; 130: Ctrl-C; 143: SIGTERM.
 """
 
 from __future__ import annotations
@@ -64,18 +64,19 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         except (DaaceError, OSError) as error:
             code = fail(sentence(error))
         except MemoryError:
-            code = fail(
-                "This needs more memory than there is: take fewer rows or a smaller density."
-            )
+            code = fail("Not enough memory: use fewer rows or a smaller density.")
         except typer.Abort:  # an interrupt, in older versions of typer
             code = 130
         except Exception as error:
-            if hasattr(error, "format_message"):  # wrong use, as typer says it
+            if type(error).__name__ == "NoArgsIsHelpError":  # a group of commands alone
+                typer.echo(str(error))
+                code = 0
+            elif hasattr(error, "format_message"):  # a usage error of typer
                 code = fail(f"{one_line(error.format_message()).rstrip('.')}.")
             else:
                 what = one_line(error).rstrip(".")
                 code = fail(f"Internal error: {type(error).__name__}: {what}; please report it.")
-        except SystemExit:  # typer's answer to a reader that closed the pipe
+        except SystemExit:  # raised by typer when the reader has closed the pipe
             code = 2
     sys.exit(TERMINATED if terminated else code or 0)
 
@@ -91,7 +92,10 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Actionable counterfactual explanations: what would have to change, and how to get there."""

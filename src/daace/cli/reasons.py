@@ -1,4 +1,4 @@
-"""`daace reasons`: what speaks against a class now, for one row of a table."""
+"""`daace reasons`: which features of a row count against a class."""
 
 from __future__ import annotations
 
@@ -16,20 +16,26 @@ def reasons(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Table with the row; may have more columns.")
     ],
-    row: Annotated[int, typer.Option(help="Which row: 0 is the first below the header.")] = 0,
+    row: Annotated[int, typer.Option(help="Row to explain, counted from 0.")] = 0,
     to: Annotated[
-        str | None, typer.Option(help="Class asked about; may be left out if there are two.")
+        str | None,
+        typer.Option(metavar="CLASS", help="Class to reach; may be left out if there are two."),
     ] = None,
-    most: Annotated[int, typer.Option(help="Largest number of reasons.")] = 4,
+    most: Annotated[int, typer.Option(help="Maximum number of reasons.")] = 4,
     classifier: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:OBJECT", help="Judge of the class, as in 'daace explain'."),
+        typer.Option(
+            metavar="MODULE:OBJECT", help="Classifier that decides, as in 'daace explain'."
+        ),
     ] = None,
 ) -> None:
-    """Say which features count most against a class now, and from which value on they would not."""
+    """Show which features of a row count most against a class.
+
+    For each, the value is given from which it would no longer do so.
+    """
     from daace.explain.loading import load
 
-    with busy("Asking the judge"):
+    with busy("Comparing the features"):
         explainer = load(model, None if classifier is None else import_object(classifier))
         found = explainer.reasons(pick_row(data, row, explainer.density), target=to, most=most)
     typer.echo(str(found))

@@ -21,16 +21,22 @@ class Listening:
     """Where a server listens."""
 
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine need a token.")
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to listen on; any but this machine's own needs a token.",
+        ),
     ] = "127.0.0.1"
     port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = 8765
     token: Annotated[
         str,
-        typer.Option(help="Secret that requests must bring; random where it is needed and absent."),
+        typer.Option(
+            metavar="SECRET", help="Token that requests must carry; random if needed and not given."
+        ),
     ] = ""
 
     def address(self) -> Address:
-        """Return it for the server, which makes up the token that is needed."""
+        """Return the address; it generates the token that it needs."""
         from daace.web.server import Address
 
         return Address(host=self.host, port=self.port, token=self.token)
@@ -41,19 +47,21 @@ def serve(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, from 'daace fit'.")],
     data: Annotated[
         Path | None,
-        typer.Option(help="Table with rows to choose from; made-up ones if left out."),
+        typer.Option(help="Table with rows to choose from; samples of the model if left out."),
     ] = None,
     classifier: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:OBJECT", help="Judge of the class, as in 'daace explain'."),
+        typer.Option(
+            metavar="MODULE:OBJECT", help="Classifier that decides, as in 'daace explain'."
+        ),
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Longest search for an answer, in seconds.")
+        float, typer.Option(min=0.1, help="Time limit of a search, in seconds.")
     ] = 60.0,
     *,
     listening: Listening,
 ) -> None:
-    """Open a page on this machine to explore what would have to change, with an API beside it."""
+    """Serve a page to explore a model, and an API, on this machine."""
     from daace.web.server import check_installed, load_service, run
 
     check_installed()

@@ -1,4 +1,4 @@
-"""The commands of `daace study`: run, report, export."""
+"""The commands of `daace study`: run, report, export, restore."""
 
 from __future__ import annotations
 
@@ -26,21 +26,27 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Who runs the problems of a study."""
+    """The workers that run the problems of a study."""
 
     jobs: Annotated[int, typer.Option(help="Number of workers; -1 for one per core.")] = 1
-    backend: Annotated[str, typer.Option(help="What runs the workers: loky, dask or ray.")] = "loky"
+    backend: Annotated[
+        str, typer.Option(metavar="loky|dask|ray", help="Backend of the workers.")
+    ] = "loky"
     dask_address: Annotated[
         str | None,
-        typer.Option(help="Dask scheduler, such as tcp://host:8786; default: this machine."),
+        typer.Option(
+            metavar="URL", help="Dask scheduler, such as tcp://host:8786; default: this machine."
+        ),
     ] = None
     ray_address: Annotated[
         str | None,
-        typer.Option(help="Ray cluster, such as ray://host:10001; default: this machine."),
+        typer.Option(
+            metavar="URL", help="Ray cluster, such as ray://host:10001; default: this machine."
+        ),
     ] = None
 
     def workers(self) -> Workers:
-        """Return the workers; their options are checked."""
+        """Return the workers, after checking their options."""
         from daace._workers import Workers
 
         return Workers(
@@ -54,25 +60,26 @@ class WorkerOptions:
 @app.command(epilog="Example: daace study run studies/quick.toml --out quick --jobs 2")
 @expanded
 def run(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The study, in TOML.")],
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The study, a TOML file.")],
     out: Annotated[Path, typer.Option(help="Folder of records and cache; created if missing.")],
-    crew: WorkerOptions,
+    options: WorkerOptions,
     resume: Annotated[
         bool,
-        typer.Option(help="Continue where a run stopped; otherwise its records are set aside."),
+        typer.Option(help="Resume an interrupted run; --no-resume moves its records aside."),
     ] = True,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Run again the problems that ended in an error.")
+        bool, typer.Option("--retry", help="Run the problems that ended in an error again.")
     ] = False,
     table: Annotated[
-        list[str] | None, typer.Option(help="Run only this table of the study; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Run only this table of the study; repeatable."),
     ] = None,
     instances: Annotated[
         int | None,
-        typer.Option(min=1, help="Instances per table, instead of SPEC's; more of them only add."),
+        typer.Option(min=1, help="Instances per table, instead of the number in SPEC."),
     ] = None,
 ) -> None:
-    """Run a study, or what is left of it; it can be stopped and continued at any time."""
+    """Run a study, or resume an interrupted one."""
     from daace.study.paper import PAPER
     from daace.study.run import run_study
     from daace.study.spec_reader import read_spec
@@ -84,7 +91,7 @@ def run(
         done = run_study(
             study,
             out,
-            workers=crew.workers(),
+            workers=options.workers(),
             resume=resume,
             retry=retry,
             tables=table or [],
@@ -92,7 +99,7 @@ def run(
             progress=True,
         )
     except KeyboardInterrupt:
-        note(f"Stopped. Finished problems are recorded in '{out}'; the same command continues.")
+        note(f"Stopped. Finished problems are recorded in '{out}'; the same command resumes.")
         raise typer.Exit(130) from None
     _conclude(done, out)
 
@@ -104,10 +111,13 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of page and figures; default: RECORDS/report, or ./report."),
+        typer.Option(
+            help="Folder of page and figures; default: RECORDS/report, or ./report for a "
+            "compact record."
+        ),
     ] = None,
 ) -> None:
-    """Draw the figures of a study and write a page with the results of all tests."""
+    """Write a page with the figures and the results of all tests."""
     from daace.study.paper import PAPER
     from daace.study.report import write_report
 
@@ -118,15 +128,20 @@ def report(
 @app.command(epilog="Example: daace study export quick -o quick.records.gz")
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File of the compact record.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Compact record to write, such as run.gz.")
+    ],
 ) -> None:
-    """Write a compact record, without the paths: all that a report needs, in one small file."""
+    """Write a compact record of a run: one file for 'report'.
+
+    It contains everything but the paths and the cache, so 'restore' can resume the run from it.
+    """
     from daace.study.paper import PAPER
     from daace.study.results import read_results
 
     check_writable(output)
     if not folder.is_dir():
-        raise InvalidInput(f"'{folder}' must be the folder of a run. There is no such folder.")
+        raise InvalidInput(f"'{folder}' must be the folder of a run. It does not exist.")
     read_results(folder, reference=PAPER.reference).write_compact(output)
     note(f"Compact record, {output.stat().st_size / 1000:.0f} kB: {output}")
 
@@ -136,19 +151,19 @@ def restore(
     records: Annotated[Path, typer.Argument(metavar="RECORDS", help="A compact record.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; created if missing.")],
 ) -> None:
-    """Put a compact record into a folder, so that 'run' continues it: only what is left is run."""
+    """Copy a compact record into a folder, for 'run' to resume."""
     from daace.study.results import restore as put_back
 
     added = put_back(records, out)
-    note(f"{added} records added to '{out}'. 'daace study run' runs what is left of the study.")
+    note(f"{added} records added to '{out}'. 'daace study run' runs the rest of the study.")
 
 
 def _conclude(done: RunSummary, out: Path) -> None:
-    """Say what a run did, and what to do next."""
+    """Report what a run did, and the next command."""
     note(
         f"{done.answered} of {done.asked} problems are recorded, {done.new} of them by this run; "
-        f"{done.failed} failed. Largest memory of a worker: {done.memory_mb:.0f} MB."
+        f"{done.failed} failed. Peak memory of a worker: {done.memory_mb:.0f} MB."
     )
     if done.failed:
-        note(f"The errors are in '{out / 'records.jsonl'}'; --retry runs these problems again.")
+        note(f"The errors are in '{out / 'records.jsonl'}'; --retry repeats these problems.")
     note(f"Figures and tests: daace study report {out}")

@@ -24,17 +24,21 @@ if TYPE_CHECKING:
 class Columns:
     """Which columns of a table are features, and which is the class."""
 
-    target: Annotated[str, typer.Option(help="Column that holds the class.")]
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Column that holds the class.")]
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")
+    ] = None
     keep: Annotated[
         list[str] | None,
-        typer.Option(help="Column to model although it looks like an id; repeatable."),
+        typer.Option(
+            metavar="COLUMN", help="Column to model although it looks like an id; repeatable."
+        ),
     ] = None
     kind: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN=KIND",
-            help="What a column is where its values suggest something else: number, whole, "
+            help="Kind of a column, instead of the one that its values suggest: number, whole, "
             "ordered or category, such as income=number; repeatable.",
         ),
     ] = None
@@ -49,7 +53,7 @@ class Columns:
 
 
 def read_table(data: Path, columns: Columns) -> Table:
-    """Read a table to learn from, and say which columns are no features.
+    """Read a table to learn from, and report the columns that are left out.
 
     Args:
         data: CSV, TSV or parquet.

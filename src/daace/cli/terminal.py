@@ -1,4 +1,4 @@
-"""What every command does at the terminal: remarks, spinners, files, errors in one sentence."""
+"""Terminal output of every command: remarks, spinners, and errors in one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def note(text: str) -> None:
 
 
 def fail(sentence: str) -> int:
-    """Say what went wrong; return the exit code."""
+    """Write an error to stderr; return its exit code."""
     note(f"Error: {sentence}")
     return 2
 
@@ -30,16 +30,16 @@ def show_warning(message: Warning | str, *_: object) -> None:
 
 
 def check_file(option: str, path: str | Path, *used: Path | None) -> None:
-    """Refuse what cannot be written to, or would be lost by it, before the work begins.
+    """Reject an output file that cannot be written, or that the command uses, before it starts.
 
     Args:
-        option: that named the file.
-        path: of the file.
+        option: the option that names the file.
+        path: the output file.
         used: other files that the command reads or writes.
 
     Raises:
-        InvalidInput: it is not a file, or one of the others.
-        OSError: it cannot be written to.
+        InvalidInput: the path is empty, '-', or one of the other files.
+        OSError: the file cannot be written.
     """
     if str(path) in {"", "-"}:
         raise InvalidInput(argument=option, expected="name a file", got=f"'{path}'")
@@ -48,7 +48,7 @@ def check_file(option: str, path: str | Path, *used: Path | None) -> None:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Turn a spinner on stderr while something takes its time, if stderr is a terminal."""
+    """Show a spinner on stderr while the block runs, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""`daace tune`: search for the settings with which a flow describes a table best."""
+"""`daace tune`: search for the settings of a flow that fit a table best."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ if TYPE_CHECKING:
 class Search:
     """How much is tried."""
 
-    trials: Annotated[int, typer.Option(help="How many settings to try in all.")] = 50
+    trials: Annotated[
+        int, typer.Option(help="Number of trials in total, those in --storage included.")
+    ] = 50
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 10
-    epochs: Annotated[int, typer.Option(help="Longest training, in passes over the rows.")] = 500
+    epochs: Annotated[int, typer.Option(help="Maximum number of epochs per training.")] = 500
     storage: Annotated[
-        Path | None, typer.Option(help="File of trials, from which a stopped search continues.")
+        Path | None,
+        typer.Option(help="Database of trials: an interrupted search resumes from it."),
     ] = None
-    jobs: Annotated[int, typer.Option(help="Trials at the same time.")] = 1
+    jobs: Annotated[int, typer.Option(help="Trials in parallel.")] = 1
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which no new trial begins.")
+        float | None, typer.Option(help="Seconds after which no new trial is started.")
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of folds, trainings and search.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds, training and search.")] = 0
 
 
 @expanded
@@ -40,12 +43,15 @@ def tune(
         Path, typer.Argument(metavar="DATA", help="Table with a header: CSV, TSV or parquet.")
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the settings, as JSON.")
+        Path, typer.Option("--output", "-o", help="JSON file of the best settings to write.")
     ],
     columns: Columns,
     search: Search,
 ) -> None:
-    """Search for the settings with which a realnvp describes a table best."""
+    """Search for the settings of a realnvp that fit a table best.
+
+    They are passed on by 'daace fit --density realnvp --settings FILE'.
+    """
     from daace.density.tuning.settings import write_settings
     from daace.density.tuning.tune import tune_realnvp
 
@@ -65,13 +71,13 @@ def tune(
             seed=search.seed,
         )
     except KeyboardInterrupt:
-        note("Interrupted before any settings had a score: nothing was written.")
+        note("Interrupted before the first trial was finished: nothing was written.")
         raise typer.Exit(130) from None
     write_settings(output, found)
     _show_best(found)
     dropped = [word for name in columns.drop or [] for word in ("--drop", name)]
     dropped += [word for name in columns.keep or [] for word in ("--keep", name)]
-    further = [
+    fit = [
         "daace", "fit", str(data), "--target", columns.target, *dropped, "--density", "realnvp",
         "--settings", str(output), "-o", "model.daace",
     ]  # fmt: skip
@@ -79,7 +85,8 @@ def tune(
     note(
         f"Mean held-out log p(x, class) {found.score:.3f}, "
         f"the best of {count} trial{'s' * (count != 1)}: {output}. "
-        f"To use it, with at most {search.epochs} epochs as here: {shlex.join(further)}"
+        f"To fit with these settings and at most {search.epochs} epoch{'s' * (search.epochs != 1)}:"
+        f" {shlex.join(fit)}"
     )
 
 
@@ -89,6 +96,6 @@ def _show_best(found: Tuning) -> None:
     shown = best.head(5).drop(columns=["state", "folds"])
     forms = {"score": "{:.3f}".format, "seconds": "{:.1f}".format}
     typer.echo(shown.to_string(index=False, float_format="%.4g", formatters=forms))
-    others, given_up = len(best) - len(shown), len(found.trials) - len(best)
-    if others or given_up:
-        typer.echo(f"Not shown: {others} with a lower score, {given_up} given up early.")
+    others, unscored = len(best) - len(shown), len(found.trials) - len(best)
+    if others or unscored:
+        typer.echo(f"Not shown: {others} with a lower score, {unscored} pruned or failed.")

@@ -8,7 +8,7 @@ from functools import cache
 from daace.exceptions import DaaceError, InvalidInput, quoted
 from daace.landscape.rules.reading import options
 
-#: Arguments that have another name in a shell.
+#: Arguments that have another name on the command line.
 RENAMED = {
     "constraints": "Rules",
     "frame": "The table",
@@ -19,7 +19,7 @@ RENAMED = {
     "The class": "'--to'",
 }
 
-#: Arguments that are options by their own name, besides the rules.
+#: Arguments that are options of the same name, besides the rules.
 SETTINGS = (
     "algorithm",
     "alternatives",
@@ -29,9 +29,11 @@ SETTINGS = (
     "classifier",
     "classifier_budget",
     "consistent",
+    "dask_address",
     "epochs",
     "folds",
     "improve",
+    "jobs",
     "long",
     "min_log_prob",
     "min_posterior",
@@ -39,6 +41,7 @@ SETTINGS = (
     "penalty",
     "plausibility",
     "port",
+    "ray_address",
     "row",
     "scale",
     "seed",
@@ -52,13 +55,13 @@ SETTINGS = (
 
 @cache
 def option_names() -> dict[str, str]:
-    """Return the option of every argument that is one."""
+    """Return the option of every argument that has one."""
     rules = {rule.name: rule.option for rule in options()}
     return {**{name: f"--{name.replace('_', '-')}" for name in SETTINGS}, **rules}
 
 
 def name_argument(argument: str) -> str:
-    """Return what an argument is called in a shell.
+    """Return the name of an argument on the command line.
 
     Example:
         >>> name_argument("weights"), name_argument("target"), name_argument("noise")
@@ -70,7 +73,7 @@ def name_argument(argument: str) -> str:
 
 
 def sentence(error: Exception) -> str:
-    """Return what went wrong in one line."""
+    """Return the message of an error in one line."""
     if isinstance(error, InvalidInput):
         return one_line(error.wording(name_argument, shell=True))
     known = isinstance(error, DaaceError)
@@ -80,7 +83,7 @@ def sentence(error: Exception) -> str:
 
 
 def with_options(text: str, features: Iterable[str]) -> str:
-    """Return the text of an answer with options in place of arguments, but for features' names.
+    """Return the text of an answer with options in place of arguments; names of features stay.
 
     Example:
         >>> with_options("To find a path, lower 'min_posterior' to 0.4.", ["age"])

@@ -1,7 +1,7 @@
-"""What a particular study adds to the machinery: facts, a reference, parts of the page.
+"""Clients: what a particular study adds, such as facts, a reference, and parts of the page.
 
-The machinery knows nothing about the algorithms that are compared, nor about what anyone claims of
-them. A client does, and hands in what it needs; `daace.study.paper` is one.
+Studies in general do not depend on the algorithms that are compared, nor on claims about them. A
+client supplies what does; `daace.study.paper` is one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _no_sections(results: StudyResults) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyClient:
-    """What a particular study adds; each part may be left out.
+    """What a particular study adds; each part is optional.
 
     Attributes:
         facts: numbers about each table.
@@ -72,5 +72,5 @@ class StudyClient:
     draw_figures: Callable[[StudyResults], Drawn] = _no_figures
 
 
-#: A study of its own: nothing is added.
+#: The client that adds nothing.
 NO_CLIENT = StudyClient()

@@ -1,4 +1,4 @@
-"""Statements about several algorithms on the same problems, and what the tests say of them.
+"""Statements about several algorithms on the same problems, and the verdicts of the tests.
 
 All algorithms are ranked on each problem. Friedman's test and, if it rejects, Bergmann and Hommel's
 correction of all pairs decide; Wilcoxon's test of the two algorithms alone and a vote per table are
@@ -31,7 +31,7 @@ Verdict = Literal["holds", "does not hold", "not significant", "not run"]
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A statement about algorithms, and what the records say of it.
+    """A statement about algorithms, and the verdict of the tests.
 
     Attributes:
         what: the statement.
@@ -39,7 +39,7 @@ class Statement:
         verdict: 'holds', 'does not hold', 'not significant' or 'not run'.
         wilcoxon: the two algorithms alone, by Wilcoxon's signed ranks.
         by_table: the two algorithms with one vote per table.
-        counted: whether it is part of what is claimed; otherwise it is shown for comparison.
+        counted: whether it is part of the claim; otherwise it is shown for comparison.
     """
 
     what: str
@@ -51,11 +51,11 @@ class Statement:
 
 
 def judge(p_value: float, effect: float) -> Verdict:
-    """Return what a test says about 'the first is lower'.
+    """Return the verdict on 'the first is lower'.
 
     Args:
-        p_value: of the test.
-        effect: negative if the first is lower.
+        p_value: p-value of the test.
+        effect: effect size; negative if the first is lower.
 
     Example:
         >>> judge(0.01, -0.5), judge(0.01, 0.5), judge(0.2, -0.5)
@@ -66,19 +66,18 @@ def judge(p_value: float, effect: float) -> Verdict:
     return "holds" if effect < 0 else "does not hold"
 
 
-def describe_outcome(verdicts: Sequence[Verdict], *, untested: str = "not run") -> str:
+def describe_outcome(verdicts: Sequence[Verdict]) -> str:
     """Return how many statements hold, in words.
 
     Args:
         verdicts: on the statements that were tested.
-        untested: what to say if there are none.
 
     Example:
         >>> describe_outcome(["holds", "not significant"]), describe_outcome(["holds"])
         ('1 of 2 parts hold', 'holds')
     """
     if len(verdicts) < 2:
-        return verdicts[0] if verdicts else untested
+        return verdicts[0] if verdicts else "not run"
     return f"{verdicts.count('holds')} of {len(verdicts)} parts hold"
 
 
@@ -109,7 +108,7 @@ class Contest:
         """Return the contest of the compared algorithms on some problems of a study.
 
         Args:
-            results: of the study.
+            results: the results of the study.
             measure: a column of `results.problems`.
             where: mask over `results.problems`; all when left out.
             note: which problems these are, as the end of a sentence.
@@ -118,15 +117,15 @@ class Contest:
 
     def lower(self, a: str, b: str) -> Statement:
         """State that algorithm `a` is lower than `b`."""
-        return self._pair(f"{a} < {b}", a, b, self.says_lower)
+        return self._pair(f"{a} < {b}", a, b, self.verdict_lower)
 
     def alike(self, a: str, b: str) -> Statement:
         """State that algorithms `a` and `b` do not differ significantly."""
-        return self._pair(f"{a} and {b} do not differ", a, b, self._says_alike)
+        return self._pair(f"{a} and {b} do not differ", a, b, self._verdict_alike)
 
     def not_lower(self, a: str, b: str) -> Statement:
         """State that algorithm `a` is not significantly lower than `b`."""
-        return self._pair(f"{a} is not lower than {b}", a, b, self._says_not_lower)
+        return self._pair(f"{a} is not lower than {b}", a, b, self._verdict_not_lower)
 
     def lowest(self, *names: str) -> Statement:
         """State that these have lower mean ranks than all others, and differ from the next."""
@@ -165,20 +164,20 @@ class Contest:
             and not self.scores.empty
         )
 
-    def says_lower(self, a: str, b: str) -> Verdict:
+    def verdict_lower(self, a: str, b: str) -> Verdict:
         """Return the verdict on 'algorithm `a` is lower than `b`'."""
         return judge(self.p_value(a, b), self._lead(a, b))
 
     def _lead(self, a: str, b: str) -> float:
         return float(self.test.mean_ranks[a] - self.test.mean_ranks[b])
 
-    def _says_alike(self, a: str, b: str) -> Verdict:
+    def _verdict_alike(self, a: str, b: str) -> Verdict:
         return "does not hold" if self.p_value(a, b) < ALPHA else "holds"
 
-    def _says_not_lower(self, a: str, b: str) -> Verdict:
-        return "does not hold" if self.says_lower(a, b) == "holds" else "holds"
+    def _verdict_not_lower(self, a: str, b: str) -> Verdict:
+        return "does not hold" if self.verdict_lower(a, b) == "holds" else "holds"
 
-    def _pair(self, what: str, a: str, b: str, says: Callable[[str, str], Verdict]) -> Statement:
+    def _pair(self, what: str, a: str, b: str, decide: Callable[[str, str], Verdict]) -> Statement:
         if not self.has(a, b):
             return Statement(what=f"{what}{self.note}")
         ranks, medians = self.test.mean_ranks, standardise(self.scores).median()
@@ -187,7 +186,7 @@ class Contest:
             f"mean ranks {ranks[a]:.2f} and {ranks[b]:.2f}, {format_p(self.p_value(a, b))}; "
             f"medians {medians[a]:.2f} and {medians[b]:.2f}",
             (a, b),
-            says(a, b),
+            decide(a, b),
         )
 
     def _extreme(self, names: Sequence[str], *, best: bool) -> Statement:
@@ -204,7 +203,7 @@ class Contest:
             f"{name} {order[name]:.2f} ({medians[name]:.2f})" for name in order.index
         )
         ours = f"mean ranks (medians) {listed}; {a} < {b}: {format_p(self.p_value(a, b))}"
-        return self._tested(what, ours, (a, b), self.says_lower(a, b))
+        return self._tested(what, ours, (a, b), self.verdict_lower(a, b))
 
     def _tested(self, what: str, ours: str, pair: tuple[str, str], verdict: Verdict) -> Statement:
         a, b = pair
@@ -221,7 +220,7 @@ def format_p(p_value: float) -> str:
     """Return a p-value in words.
 
     Args:
-        p_value: of any test.
+        p_value: p-value of any test.
 
     Example:
         >>> format_p(0.01234)
@@ -234,7 +233,7 @@ def describe_pair(test: PairedTest) -> str:
     """Return Wilcoxon's test in words.
 
     Args:
-        test: of two algorithms.
+        test: the test of two algorithms.
     """
     return (
         f"lower on {test.wins} of {test.problems} problems, higher on {test.losses}; effect "

@@ -30,7 +30,7 @@ def adjust_pairwise(
     """Return adjusted p-values of all comparisons between k algorithms.
 
     Args:
-        p_values: of the k (k - 1) / 2 pairs, in the order of `itertools.combinations`.
+        p_values: p-values of the k (k - 1) / 2 pairs, in the order of `itertools.combinations`.
         algorithms: number k of algorithms, at most 10 for 'bergmann'.
         correction: 'bergmann' (Bergmann and Hommel, exact: the most powerful), 'shaffer'
             (static), 'holm' or 'none'.

@@ -40,7 +40,7 @@ def evaluate_plan(plan: Plan, problem: Problem, truth: ConditionalDensity) -> Re
     """Return the measures of a path under the truth; None for each if there is no path.
 
     Args:
-        plan: of any planner.
+        plan: the plan of any planner.
         problem: that it solves.
         truth: the density to measure by, in the model space of the problem.
     """
@@ -76,7 +76,7 @@ def compare_densities(setup: TableSetup, facts: Sequence[TableFact] = ()) -> Rec
     time by Wilcoxon's test.
 
     Args:
-        setup: of the table.
+        setup: the setup of the table.
         facts: numbers to add; None in the record where one cannot be computed.
     """
     names = [TRUTH, *(density.name for density in setup.spec.densities)]

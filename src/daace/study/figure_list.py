@@ -1,4 +1,4 @@
-"""Which figures the page of a study has, and what they show."""
+"""The figures of a study's page, with their captions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def measures_of(results: StudyResults) -> dict[str, tuple[str, str]]:
     """Return title and unit of each measure that a study has, in the order of the page.
 
     Args:
-        results: of the study.
+        results: the results of the study.
     """
     reference, further = results.reference, {}
     if reference is not None:
@@ -53,7 +53,7 @@ def draw_figures(results: StudyResults) -> Drawn:
     """Yield name, caption and figure.
 
     Args:
-        results: of the study.
+        results: the results of the study.
     """
     for measure, (title, unit) in measures_of(results).items():
         scores = results.scores(measure)
@@ -108,7 +108,7 @@ def colours_of(results: StudyResults) -> Palette:
     """Return a colour and a marker for each algorithm, those shown beside included.
 
     Args:
-        results: of the study.
+        results: the results of the study.
     """
     from daace.study.figures import palette
 
@@ -121,7 +121,7 @@ def standard_scores(
     """Return a measure, standardised over the compared algorithms, with those beside in its units.
 
     Args:
-        results: of the study.
+        results: the results of the study.
         measure: a column of its problems.
         where: mask over `results.problems`; all when left out.
     """
@@ -174,7 +174,7 @@ def _gains(results: StudyResults) -> Iterator[tuple[str, pd.DataFrame]]:
         wide = mine.pivot(index=PROBLEM, columns="vertices", values="own_cost").dropna()
         if 0 not in wide.columns:
             continue
-        wide = wide[wide[0] > 0]  # a share of a negative cost says nothing
+        wide = wide[wide[0] > 0]  # ratios of negative costs have no meaning
         shares = wide.div(wide[0], axis=0).groupby(level="penalty").median().T
         if shares.size:
             yield str(family), shares.rename(columns=lambda p: f"penalty {p:g}")

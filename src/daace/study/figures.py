@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from daace.explain.pictures.canvas import INK, QUIET, Plot
 from daace.study.statistics import ALPHA, Friedman, cliques, compare_all, friedman
 
-#: Okabe and Ito's colours, which everyone can tell apart; algorithms take them in turn.
+#: Okabe and Ito's colours, distinguishable with any colour vision, in the order of algorithms.
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#8A8A8A", "#222222")
 MARKERS = "osD^vP*X"
 
@@ -24,7 +24,7 @@ def palette(names: Sequence[str]) -> Palette:
     """Return a colour and a marker for each name, by its position.
 
     Args:
-        names: of the algorithms.
+        names: names of the algorithms.
     """
     return {
         name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(names)
@@ -43,9 +43,9 @@ def box_plot(
 
     Args:
         scores: one column per algorithm; missing or infinite if nothing was found.
-        label: of the axis.
+        label: label of the axis.
         log: use a logarithmic axis.
-        colours: of the algorithms; by their positions when left out.
+        colours: colours of the algorithms; by their positions when left out.
         beside: algorithms whose boxes are hatched, as they are not compared.
     """
     figure = Plot(figsize=(6.4, 0.9 + 0.42 * scores.shape[1]), layout="constrained")
@@ -68,8 +68,8 @@ def box_panels(
 
     Args:
         panels: by the name of the setting: one column per algorithm.
-        label: of the axis.
-        colours: of the algorithms.
+        label: label of the axis.
+        colours: colours of the algorithms.
         beside: algorithms whose boxes are hatched.
     """
     many = max(frame.shape[1] for frame in panels.values())
@@ -118,7 +118,7 @@ def line_plot(
         medians: index the setting, one column per algorithm.
         xlabel: name of the setting.
         ylabel: what is drawn.
-        colours: of the algorithms; by their positions when left out.
+        colours: colours of the algorithms; by their positions when left out.
         beside: algorithms whose lines are dashed, as they are not compared.
     """
     figure = Plot(figsize=(6.8, 3.8), layout="constrained")
@@ -241,7 +241,7 @@ def density_plot(records: Sequence[dict[str, Any]], *, measure: str, label: str)
     Args:
         records: the comparison of the densities, one record per table.
         measure: entry of the record, 'nll' or 'squared_error'.
-        label: of the axis.
+        label: label of the axis.
     """
     tables = [record["table"] for record in records]
     names = [name for name in records[0][measure] if name != "truth"]
@@ -272,7 +272,7 @@ def found_plot(rates: pd.DataFrame, *, label: str) -> Plot:
 
     Args:
         rates: one row per algorithm, one column per setting.
-        label: of the columns.
+        label: label of the columns.
     """
     figure = Plot(
         figsize=(2.6 + 0.75 * rates.shape[1], 1.3 + 0.36 * len(rates)), layout="constrained"

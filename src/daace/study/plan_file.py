@@ -1,4 +1,4 @@
-"""The plan of a study: which records belong to it as it is now, and what it is called."""
+"""The plan of a study: its name, and the keys of its records."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def write_plan(
     """Write the plan of a study; tables that earlier runs had are kept.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         spec: the study.
-        trials: of each table that is run now.
+        trials: the trials of each table that is run now.
         note: from the study and the names of all tables to more entries of the plan.
     """
     plan: dict[str, Any] = {
@@ -54,7 +54,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
     """Read the plan of a study.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
 
     Raises:
         InvalidInput: the plan is missing or damaged.
@@ -63,7 +63,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
         plan: dict[str, Any] = load_json((folder / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InvalidInput(
-            f"'{folder / PLAN}' must say which records belong to the study. It is missing or "
+            f"'{folder / PLAN}' must list the records of the study. It is missing or "
             "damaged: 'daace study run' writes it again."
         ) from None
     return plan
@@ -73,6 +73,6 @@ def planned_keys(plan: Mapping[str, Any]) -> list[str]:
     """Return the keys of all records that belong to a study.
 
     Args:
-        plan: of the study.
+        plan: the plan of the study.
     """
     return [*plan["densities"].values(), *(k for keys in plan["questions"].values() for k in keys)]

@@ -20,8 +20,8 @@ def describe_origin(seconds: float = 0.0, graph_seconds: float = 0.0) -> Record:
     """Return versions, and what differs between two runs.
 
     Args:
-        seconds: of the search.
-        graph_seconds: of building the graph that the search used.
+        seconds: seconds of the search.
+        graph_seconds: seconds to build the graph that the search used.
     """
     return {
         "versions": dict(_versions()),

@@ -90,8 +90,8 @@ def parse_records(lines: Iterable[bytes], *, name: str) -> dict[str, Record]:
     """Return records by key; of a key that occurs twice, the last.
 
     Args:
-        lines: of JSON.
-        name: of the file, for the warning about lines that are not records.
+        lines: lines of JSON.
+        name: name of the file, for the warning about lines that are not records.
     """
     records: dict[str, Record] = {}
     broken = []
@@ -163,7 +163,7 @@ def to_frame(records: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return one row per problem; times, host and memory become columns of their own.
 
     Args:
-        records: of any kind; only those of problems become rows.
+        records: records of any kind; only those of problems become rows.
     """
     rows = []
     for record in records:

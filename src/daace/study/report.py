@@ -1,4 +1,4 @@
-"""A study as one HTML page: what was found, how fast, every figure; no scripts."""
+"""A study as one HTML page: found rates, times, tests and figures; no scripts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class RescaledDensity(ConditionalDensity):
 
     Args:
         inner: a fitted density.
-        standardizer: of the new model space.
+        standardizer: standardizer of the new model space.
 
     Example:
         >>> from daace import GaussianMixture

@@ -29,7 +29,7 @@ from daace.study.records import (
 #: File of the records in the folder of a run.
 RECORDS = "records.jsonl"
 
-#: What identifies a problem, whatever solves it.
+#: The columns that identify a problem.
 PROBLEM = ["table", "instance", "penalty", "plausibility", "certainty"]
 
 #: Status of an answer whose start needs no change.
@@ -56,9 +56,9 @@ class StudyResults:
     """Records of one study.
 
     Attributes:
-        plan: name of the study, algorithms that are compared, those that are shown beside, families
-            of those with each vertex.
-        records: of problems and densities, those of the plan only.
+        plan: name of the study, algorithms that are compared, those that are shown beside, and
+            families of algorithms made by `each_vertex`.
+        records: records of problems and densities, those of the plan only.
         reference: algorithm that the others are measured against, if there is one.
     """
 
@@ -199,7 +199,7 @@ def restore(compact: str | os.PathLike[str], folder: str | os.PathLike[str]) -> 
 
     Args:
         compact: from `write_compact`.
-        folder: of the run; created if missing. Records that it has already are kept.
+        folder: the folder of the run; created if missing. Records that it has already are kept.
 
     Returns:
         How many records were added.

@@ -23,7 +23,7 @@ from daace.study.tables import fingerprint
 from daace.study.trials import TableKeys, Trial
 from daace.study.worker import Job, Task, describe_failure, do
 
-#: Trials that a worker runs in one go: what a crash costs at most, per worker.
+#: Trials that a worker runs in one go; a crash loses as many at most.
 CHUNK = 8
 
 #: Folder of the cache in the folder of a run.
@@ -38,11 +38,11 @@ class RunSummary:
     """What a run did.
 
     Attributes:
-        asked: trials of the study, or of the tables that were chosen.
-        answered: of these, how many have a record now.
-        failed: of these, how many ended in an error.
-        new: how many were recorded by this run.
-        memory_mb: largest memory that a worker held.
+        asked: number of trials of the study, or of the chosen tables.
+        answered: number of these that have a record now.
+        failed: number of these that ended in an error.
+        new: number of trials recorded by this run.
+        memory_mb: peak memory of a worker.
     """
 
     asked: int
@@ -71,7 +71,7 @@ def run_study(
     Args:
         spec: the study.
         out: the folder; created if missing.
-        workers: which processes do the work; this one when left out.
+        workers: processes that run the trials; None for this process.
         resume: continue where an earlier run stopped; otherwise its records are set aside.
         retry: run the trials again that ended in an error.
         tables: only these; all when empty.
@@ -134,7 +134,7 @@ class _Run:
         self.new = 0
 
     def everything(self, trials: Trials) -> None:
-        """Make what is missing, stage by stage, then run the trials."""
+        """Prepare what is missing, stage by stage, then run the trials."""
         waiting = {keys: [t for t in mine if self._waits(t)] for keys, mine in trials.items()}
         busy = {keys: mine for keys, mine in waiting.items() if mine}
         self._make("Ground truths", [self._job(k, "sample") for k in busy])
@@ -255,7 +255,7 @@ class _Run:
                     yield job, self._carefully(job)
 
     def _carefully(self, job: Job) -> list[Record]:
-        """Do a job one trial at a time, each by a worker of its own."""
+        """Do a job one trial at a time, each in a separate worker."""
         if job.task != "trials":
             return self._survive(job, {})
         return [

@@ -41,10 +41,10 @@ class TableSpec:
     """One table: a named one, perhaps reduced to two classes, or a known mixture.
 
     Attributes:
-        name: of the table, or what a mixture is called in the records.
+        name: name of the table, or what a mixture is called in the records.
         classes: the two that are kept; all when empty.
         mixture: one of `MIXTURES`; empty for a named table.
-        features: of a random mixture.
+        features: number of features of a random mixture.
     """
 
     name: str
@@ -61,7 +61,7 @@ class DensitySpec:
         name: by which algorithms refer to it.
         kind: such as 'kde', see `daace.density.registry`.
         preset: start from the settings that the density has for the table.
-        settings: of its constructor.
+        settings: settings of its constructor.
     """
 
     name: str
@@ -104,11 +104,11 @@ class AlgorithmSpec:
     """A planner on a density.
 
     Attributes:
-        name: of the algorithm.
+        name: name of the algorithm.
         planner: `module:Class`.
         density: name of the density on which it plans and checks the goal.
         rows: which rows a planner with an argument `rows` gets: 'all', or those of the 'target'.
-        settings: of the planner.
+        settings: settings of the planner.
         only: the problems that it is given; an algorithm with a subset is not compared with the
             others.
         tune: on how many problems of each table eta and selection of NSGA-II are chosen before,
@@ -116,8 +116,8 @@ class AlgorithmSpec:
         beside: it is given every problem and shown beside the others, but takes no part in their
             ranks, standardisation and tests.
         family: name of the algorithm in the file, if `each_vertex` made several of it.
-        vertices: of an algorithm that `each_vertex` made.
-        folder: of the study, where Python also looks for the planner.
+        vertices: number of vertices, if `each_vertex` made the algorithm.
+        folder: the folder of the study, where Python also looks for the planner.
     """
 
     name: str
@@ -163,8 +163,8 @@ class StudySpec:
     """A study, as its TOML file describes it.
 
     Attributes:
-        name: of the study.
-        seed: of all random numbers.
+        name: name of the study.
+        seed: seed of all random numbers.
         instances: starts per table.
         penalties: exponents of the local cost.
         plausibility: m of the thresholds alpha = mean + m sd of log p(x) under the truth.
@@ -172,7 +172,7 @@ class StudySpec:
         rows: the truth is resampled to the table's own number of rows, clipped to these two.
         target: 'other' than the class that was drawn with the start, or other than the one that is
             'predicted' for it by the truth.
-        scale: of the cost that is minimised, 'nll' or 'relative'.
+        scale: scale of the cost that is minimised, 'nll' or 'relative'.
         margin: waypoints stay within the range of the resampled rows, widened by this.
         samples: draws on which the densities are compared with the truth.
         tables: which tables.
@@ -201,7 +201,7 @@ class StudySpec:
         """Return a density by its name, the truth included.
 
         Args:
-            name: of the density.
+            name: name of the density.
         """
         return next(d for d in (self.truth, *self.densities) if d.name == name)
 
@@ -209,7 +209,7 @@ class StudySpec:
         """Return an algorithm by its name.
 
         Args:
-            name: of the algorithm.
+            name: name of the algorithm.
         """
         return next(a for a in self.algorithms if a.name == name)
 

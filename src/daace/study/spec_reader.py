@@ -114,9 +114,9 @@ def _tables(top: Section) -> tuple[TableSpec, ...]:
 
 def _density(name: str, section: Section, named: list[str]) -> DensitySpec:
     kind = section.choice("kind", learned_kinds())
-    preset = section.take("preset", False)
-    if preset not in (True, False) or (preset and kind != "realnvp"):
-        section.refuse("preset", f"'preset' must be true or false, of a realnvp. Got {preset!r}.")
+    preset = section.flag("preset")
+    if preset and kind != "realnvp":
+        section.refuse("preset", f"'preset' must go with the kind 'realnvp'. Got '{kind}'.")
     maker: Any = density_class(kind)
     _check_keys(section, maker.preset if preset else maker)
     settings = tuple((key, _frozen(value)) for key, value in section.rest().items())
@@ -135,14 +135,9 @@ def _algorithm(name: str, section: Section, spec: StudySpec) -> list[AlgorithmSp
         section.refuse("density", f"'density' must be one of {quote(known)}. Got '{density}'.")
     rows = section.choice("rows", ("all", "target"), "all")
     only = _subset(section, spec)
-    each = section.take("each_vertex", False)
-    if each not in (True, False):
-        section.refuse("each_vertex", f"'each_vertex' must be true or false. Got {each!r}.")
-    beside = section.take("beside", False)
-    if beside not in (True, False) or (beside and only is not None):
-        section.refuse(
-            "beside", f"'beside' must be true or false, and without 'only'. Got {beside!r}."
-        )
+    each, beside = section.flag("each_vertex"), section.flag("beside")
+    if beside and only is not None:
+        section.refuse("beside", "'beside' must go without 'only'.")
     tune = section.integer("tune", 0, at_least=0)
     if tune and planner != "NSGA2":
         section.refuse("tune", f"'tune' must go with the planner NSGA2. Got {planner}.")

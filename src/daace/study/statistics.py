@@ -17,7 +17,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from daace._checks import check_number
 from daace._typing import FloatArray
 from daace.exceptions import InvalidInput
 from daace.study.corrections import adjust_pairwise
@@ -70,10 +69,10 @@ class Friedman:
         mean_ranks: by algorithm.
         problems: number N of problems.
         chi_square: Friedman's statistic X, corrected for ties.
-        p_value: of X, with k - 1 degrees of freedom.
+        p_value: p-value of X, with k - 1 degrees of freedom.
         f: Iman and Davenport's less conservative form, `F = (N - 1) X / (N(k - 1) - X)`
             (1980, doi:10.1080/03610928008827904).
-        f_p_value: of F, with k - 1 and (k - 1)(N - 1) degrees of freedom.
+        f_p_value: p-value of F, with k - 1 and (k - 1)(N - 1) degrees of freedom.
     """
 
     mean_ranks: pd.Series
@@ -116,15 +115,14 @@ def friedman(scores: pd.DataFrame) -> Friedman:
     )
 
 
-def compare_all(scores: pd.DataFrame, *, correction: str = "bergmann") -> pd.DataFrame:
+def compare_all(scores: pd.DataFrame) -> pd.DataFrame:
     """Compare every pair of algorithms by the difference of their mean ranks.
 
-    `z = (R_i - R_j) / sqrt(k (k + 1) / (6 N))`, two-sided, with p-values corrected for the number
-    of comparisons.
+    `z = (R_i - R_j) / sqrt(k (k + 1) / (6 N))`, two-sided, with p-values corrected by Bergmann and
+    Hommel's procedure (`daace.study.corrections.adjust_pairwise`).
 
     Args:
         scores: one row per problem, one column per algorithm; lower is better.
-        correction: see `daace.study.corrections.adjust_pairwise`.
 
     Returns:
         One row per pair: 'first', 'second', 'difference' of mean ranks (negative when the first
@@ -147,23 +145,21 @@ def compare_all(scores: pd.DataFrame, *, correction: str = "bergmann") -> pd.Dat
             "difference": difference,
             "z": z,
             "p_value": p_values,
-            "adjusted": adjust_pairwise(p_values, len(names), correction=correction),
+            "adjusted": adjust_pairwise(p_values, len(names)),
         }
     )
 
 
-def cliques(pairs: pd.DataFrame, *, alpha: float = ALPHA) -> list[tuple[str, ...]]:
+def cliques(pairs: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return the largest sets of algorithms that do not differ: the bars of a diagram.
 
     Args:
-        pairs: what `compare_all` returned.
-        alpha: level of significance.
+        pairs: the frame of `compare_all`.
     """
-    check_number("alpha", alpha, above=0, at_most=1)
     names = list(dict.fromkeys([*pairs["first"], *pairs["second"]]))
     alike = {
         frozenset(row)
-        for row in pairs.loc[pairs["adjusted"] > alpha, ["first", "second"]].itertuples(index=False)
+        for row in pairs.loc[pairs["adjusted"] > ALPHA, ["first", "second"]].itertuples(index=False)
     }
     found: list[frozenset[str]] = []
     for size in range(len(names), 1, -1):
@@ -183,11 +179,11 @@ class PairedTest:
         problems: on which at least one of them found something.
         wins: problems on which the first is strictly better.
         losses: problems on which the second is strictly better.
-        p_value: of Wilcoxon's signed ranks, two-sided; 1 if they never differ.
+        p_value: p-value of Wilcoxon's signed ranks, two-sided; 1 if they never differ.
         effect: matched-pairs rank-biserial correlation in -1..1; negative if the first is lower
             (Kerby 2014, doi:10.2466/11.IT.3.1).
-        median: of the differences, over the problems that both solved.
-        interval: of the median, 95%, by order statistics (distribution-free).
+        median: median of the differences, over the problems that both solved.
+        interval: 95% interval of the median, by order statistics (distribution-free).
     """
 
     problems: int

@@ -83,8 +83,8 @@ class TableSetup:
     All points are in the model space of the truth.
 
     Args:
-        keys: of the table.
-        cache: of the study.
+        keys: the keys of the table.
+        cache: the cache of the study.
     """
 
     def __init__(self, keys: TableKeys, cache: Cache) -> None:
@@ -154,7 +154,7 @@ class TableSetup:
         """Return a start, its class and the target; more instances do not change the first.
 
         Args:
-            number: of the instance.
+            number: number of the instance.
         """
         X, y = self.truth.sample(1, rng=self._rng(INSTANCE, number))
         now = y[0]
@@ -170,10 +170,10 @@ class TableSetup:
 
         Args:
             density: that plans and checks the goal.
-            number: of the instance.
+            number: number of the instance.
             penalty: exponent of the local cost.
-            m: of the threshold of log p(x).
-            c: of the threshold of p(target | x).
+            m: the m of the threshold of log p(x).
+            c: the m of the threshold of p(target | x).
         """
         start, label, target = self.instance(number)
         goal = Goal(
@@ -188,7 +188,7 @@ class TableSetup:
         """Return a density in the model space of the truth.
 
         Args:
-            name: of the density.
+            name: name of the density.
         """
         if name == TRUTH:
             return self.truth
@@ -228,7 +228,7 @@ class TableSetup:
         """Return the settings of a planner: those of the study, and those chosen for the table.
 
         Args:
-            algorithm: of the study.
+            algorithm: an algorithm of the study.
         """
         given = dict(algorithm.settings)
         if not algorithm.tune:
@@ -257,7 +257,7 @@ class TableSetup:
         """Return the planner of an algorithm, and the seconds that its graph took to build.
 
         Args:
-            algorithm: of the study.
+            algorithm: an algorithm of the study.
             target: class to be reached.
         """
         known = (algorithm.name, target if algorithm.rows == "target" else "")

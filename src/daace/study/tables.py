@@ -19,7 +19,7 @@ def load_rows(table: TableSpec) -> Table:
     """Return a named table as the study uses it: two classes, preprocessed.
 
     Args:
-        table: of the study; no mixture.
+        table: a table of the study; no mixture.
 
     Raises:
         InvalidInput: the table has other classes, or more than two.
@@ -51,8 +51,8 @@ def mixture_of(table: TableSpec, seed: int) -> MixtureParameters:
     """Return the parameters of a known mixture.
 
     Args:
-        table: of the study; a mixture.
-        seed: of a random one.
+        table: a table of the study; a mixture.
+        seed: seed of a random mixture.
     """
     if table.mixture == "random":
         return random_mixture(table.features, rng=np.random.default_rng([seed, table.features]))
@@ -63,8 +63,8 @@ def fingerprint(table: TableSpec, seed: int) -> str:
     """Return a hash of the content of a table: names and every number.
 
     Args:
-        table: of the study.
-        seed: of a random mixture.
+        table: a table of the study.
+        seed: seed of a random mixture.
     """
     hashed = hashlib.sha256()
     if table.mixture:

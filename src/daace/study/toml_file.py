@@ -25,7 +25,7 @@ class TomlFile:
     """The text of a TOML file, and the line of each key.
 
     Attributes:
-        name: of the file, for messages.
+        name: name of the file, for messages.
         text: its content.
         data: the content as Python values.
         lines: the line of each key that begins one, by its place.
@@ -97,7 +97,7 @@ class TomlFile:
         """Raise `InvalidInput` with file and line in front.
 
         Args:
-            place: of the key that is wrong.
+            place: place of the key that is wrong.
             sentence: what is wrong; it names keys of the file, which are not arguments.
         """
         raise InvalidInput(f"'{self.name}', line {self.line(place)}: {sentence}")
@@ -107,7 +107,7 @@ class TomlFile:
         """Put file and line in front of any complaint about the value of a key.
 
         Args:
-            place: of the key.
+            place: place of the key.
         """
         try:
             yield
@@ -164,6 +164,13 @@ class Section:
             with self.source.blaming((*self.place, key)):
                 check_choice(key, value, tuple(choices))
         return str(value)
+
+    def flag(self, key: str) -> bool:
+        """Return true or false; false if it is not given."""
+        value = self.take(key, False)
+        if not isinstance(value, bool):
+            self.refuse(key, f"'{key}' must be true or false. Got {value!r}.")
+        return value
 
     def integer(self, key: str, default: Any = _MISSING, *, at_least: int) -> int:
         """Return an integer in range."""

@@ -55,7 +55,7 @@ class TableKeys:
     Attributes:
         spec: the study.
         table: one of its tables.
-        fingerprint: of the table's content.
+        fingerprint: fingerprint of the table's content.
     """
 
     spec: StudySpec
@@ -78,7 +78,7 @@ class TableKeys:
         """Return the key of a density.
 
         Args:
-            name: of the density.
+            name: name of the density.
         """
         if name == TRUTH:
             return self.truth
@@ -90,7 +90,7 @@ class TableKeys:
         """Return the key of a planner on a density.
 
         Args:
-            algorithm: of the study.
+            algorithm: an algorithm of the study.
         """
         return digest(
             algorithm.planner,
@@ -105,7 +105,7 @@ class TableKeys:
         """Return the key of the settings that are chosen for an algorithm; any vertices share it.
 
         Args:
-            algorithm: of the study, with `tune`.
+            algorithm: an algorithm of the study, with `tune`.
         """
         others = [pair for pair in algorithm.settings if pair[0] != "vertices"]
         spec = self.spec
@@ -116,7 +116,7 @@ class TableKeys:
         """Return the key of the graph of an algorithm.
 
         Args:
-            algorithm: of the study.
+            algorithm: an algorithm of the study.
             target: class whose rows are the nodes; empty if all rows are.
         """
         return digest(self.algorithm(algorithm), target)

@@ -1,4 +1,4 @@
-"""What a worker does: make what is missing, run trials, return records."""
+"""The jobs of a worker: prepare tables, densities and graphs, run trials, return records."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Task = Literal["sample", "density", "graph", "tuning", "comparison", "trials"]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Work on one table that one worker does in one go.
+    """Work on one table that a worker does in one go.
 
     Attributes:
-        keys: of the table.
-        folder: of the cache.
+        keys: the keys of the table.
+        folder: the folder of the cache.
         task: what to do.
-        name: of the density to be learned, or of the algorithm whose graph is to be built or whose
+        name: name of the density to learn, or of the algorithm whose graph is to be built or whose
             settings are to be chosen.
-        trials: to be run.
-        facts: to be computed with the comparison.
+        trials: trials to run.
+        facts: facts to compute with the comparison of the densities.
     """
 
     keys: TableKeys
@@ -95,7 +95,7 @@ def run_trial(setup: TableSetup, trial: Trial) -> Record:
     """Plan one path, evaluate it under the truth, and return the record.
 
     Args:
-        setup: of the table.
+        setup: the setup of the table.
         trial: the problem and the algorithm.
     """
     record: Record = trial.describe()

@@ -28,7 +28,7 @@ def sums_to_one(density: ConditionalDensity, rng: np.random.Generator) -> None:
 
 
 def follow_by_states(density: ConditionalDensity, rng: np.random.Generator) -> None:
-    """Raise `AssertionError` unless draws have each state of the codes as often as p says."""
+    """Raise `AssertionError` unless the frequencies of the codes' states in draws agree with p."""
     masses = _masses(density, rng)
     if masses is None:
         return
@@ -41,7 +41,7 @@ def follow_by_states(density: ConditionalDensity, rng: np.random.Generator) -> N
     chi_square = float(((found - expected) ** 2 / expected).sum())
     require(
         chi_square < len(chosen) + 4 * np.sqrt(2 * len(chosen)),
-        f"Samples must have each state of the codes as often as the density says. Chi-square is "
+        f"Samples must have each state of the codes with the density's frequency. Chi-square is "
         f"{chi_square:.4g} over {len(chosen)} states.",
     )
 

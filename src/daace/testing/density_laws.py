@@ -50,7 +50,7 @@ def check_density(density: ConditionalDensity, *, rng: np.random.Generator | Non
         rng: source of the points at which it is checked; a fixed one when left out.
 
     Raises:
-        AssertionError: a law does not hold; the message says which.
+        AssertionError: a law does not hold; the message names it.
 
     Example:
         >>> from daace import GaussianMixture

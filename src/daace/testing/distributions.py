@@ -21,7 +21,7 @@ def follow_by_chi_square(density: ConditionalDensity, rng: np.random.Generator) 
     """Raise `AssertionError` unless draws have the distribution of the density, class by class.
 
     Args:
-        density: of one or two features.
+        density: a density of one or two features.
         rng: source of the draws.
     """
     X, y = density.sample(DRAWN, rng=rng)

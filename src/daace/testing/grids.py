@@ -59,7 +59,7 @@ def integrals_over_cells(
     """Return the integral of p(x, y=k) over each cell of a grid, by the midpoint rule in u.
 
     Args:
-        density: of one or two features.
+        density: a density of one or two features.
         stretch: maps the grid to x.
         edges: evenly spaced edges of the cells in u, shape `(cells + 1, features)`.
         pieces: midpoints per cell and feature.

@@ -27,7 +27,7 @@ def check_planner(planner: Planner, problem: Problem) -> None:
             its start, goal and constraints.
 
     Raises:
-        AssertionError: a law does not hold; the message says which.
+        AssertionError: a law does not hold; the message names it.
 
     Example:
         >>> import numpy as np
@@ -116,9 +116,9 @@ def categories_switch_once(planner: Planner, problem: Problem) -> None:
         for code, atom in enumerate(encoding.features[j].atoms, start=1):
             there = path[:, column] == code
             placed = (rows[there, j] == atom).all() or atom != atom
-            require(placed, f"'{encoding.names[j]}' must be at its atom where its code says so.")
+            require(placed, f"'{encoding.names[j]}' must be at the atom of its code.")
             off = (rows[~there, j] != atom).all()
-            require(off, f"'{encoding.names[j]}' must be off an atom where its code says so.")
+            require(off, f"'{encoding.names[j]}' must be off the atom of another code.")
 
 
 def forbidden_switches_are_not_made(planner: Planner, problem: Problem) -> None:
@@ -190,7 +190,7 @@ def impossible_goals_have_a_status(planner: Planner, problem: Problem) -> None:
     require(plan.cost == np.inf, "'cost' must be infinite if nothing is found.")
     require_equal(plan.waypoints, problem.x[None], "Only the start must be left of the path.")
     near = plan.reachable is not None and plan.reachable[0] < 0
-    require(near, "'reachable' must say how far from the goal the search ended.")
+    require(near, "'reachable' must give the slack that the search reached.")
 
 
 def starts_in_the_goal_stay(planner: Planner, problem: Problem) -> None:

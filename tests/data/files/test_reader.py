@@ -150,7 +150,7 @@ def test_text_may_be_read_as_it_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("absent.csv", None, "must be an existing file. It is not there."),
+        ("absent.csv", None, "does not exist."),
         ("empty.csv", b"", "could not be read as a table: No columns to parse"),
         (
             "ragged.csv",

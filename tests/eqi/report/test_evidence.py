@@ -20,7 +20,7 @@ from daace.eqi.report.evidence import (
 
 def test_a_finding_counts_its_parts() -> None:
     def outcome(*parts: tuple[bool | None, float | None]) -> str:
-        made = [Part(says="", ours="", holds=h, p_value=p) for h, p in parts]
+        made = [Part(statement="", ours="", holds=h, p_value=p) for h, p in parts]
         return Finding(1, "", "", tuple(made)).outcome
 
     assert outcome((True, None), (True, 0.01)) == "2 of 2 parts hold"

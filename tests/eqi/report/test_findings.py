@@ -28,5 +28,5 @@ def test_the_published_findings_are_found_again(real_counties: Counties) -> None
         assert text_of(section[1]) == f"{finding.title} {finding.outcome}"
         rows = re.findall(r"<tr>(<td>.*?)</tr>", section[0], re.DOTALL)
         published = [tuple(map(text_of, re.findall("<td>(.*?)</td>", row))) for row in rows]
-        ours = [(p.says, p.ours, p.evidence, p.verdict) for p in finding.parts]
+        ours = [(p.statement, p.ours, p.evidence, p.verdict) for p in finding.parts]
         assert ours == published

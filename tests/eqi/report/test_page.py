@@ -131,7 +131,7 @@ def test_findings_are_all_there_and_can_fail(results: CountyResults, advisor: Ad
     findings = check_findings(results, advisor.network)
     assert [f.number for f in findings] == list(range(1, 11))
     assert all(f.parts for f in findings)
-    cheaper = [p for p in findings[5].parts if "cheaper" in p.says]
+    cheaper = [p for p in findings[5].parts if "cheaper" in p.statement]
     assert len(cheaper) == 4  # a penalty each, decided by a test
     assert all(p.p_value is not None and 0 <= p.p_value <= 1 for p in cheaper)
     assert all(p.p_value is None for f in findings[7:] for p in f.parts)  # single counties
@@ -152,7 +152,7 @@ def test_the_changes_of_conejos_are_summed_over_the_domains(
     (part,) = [
         p
         for p in check_findings(results, advisor.network)[9].parts
-        if p.says.startswith("smallest")
+        if p.statement.startswith("smallest")
     ]
     total = results.select().loc[8021, list(DOMAINS)].astype(float).sum()
     assert f"sum of changes: BayesACE {total:+.2f}" in part.ours

@@ -43,7 +43,7 @@ class Page(HTMLParser):
 
 def test_the_page_says_it_all(explanation):
     page = Page(explanation.to_html())
-    for text in ("From 'malignant' to 'benign'", "How sure is it?", "What cannot be promised",
+    for text in ("From 'malignant' to 'benign'", "How sure is it?", "Limitations",
                  "From start to end", "Settings", "linear-gaussian", "PathOptimizer("):  # fmt: skip
         assert text in page.text
     for name in explanation.path.columns:

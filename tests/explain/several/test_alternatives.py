@@ -92,7 +92,7 @@ def test_alternatives_are_in_the_json_and_on_the_page(wine):
     assert back.to_json() == e.to_json()
     assert back.alternatives[0].path.equals(e.alternatives[0].path)
     page = e.to_html()
-    assert "<h2>What else would do</h2>" in page
+    assert "<h2>Alternatives</h2>" in page
     costs = ", ".join(f"{other.cost:.3g}" for other in e.alternatives)
     assert f"The alternatives cost {costs} instead of {e.cost:.3g}." in page
 

@@ -37,7 +37,7 @@ def test_rows_of_another_kind_are_told(learned, split):
     rng = np.random.default_rng(1)
     mixed = np.column_stack([rng.permutation(column) for column in split[1].X.T])
     with (
-        pytest.warns(UserWarning, match="less plausible than 99% of what the density expects"),
+        pytest.warns(UserWarning, match="less plausible than 99% of the density's samples"),
         pytest.warns(UserWarning, match="no better than the shares"),
     ):
         check = learned.check(replace(split[1], X=mixed))

@@ -58,7 +58,7 @@ def test_a_refit_has_the_same_settings():
 
 def test_what_cannot_be_measured_is_refused(simple, iris_answer):
     table, e = iris_answer
-    with pytest.raises(InvalidInput, match="read from JSON knows no model"):
+    with pytest.raises(InvalidInput, match="read from JSON has no model"):
         Explanation.from_json(e.to_json()).stability()
     with pytest.raises(InvalidInput, match="only for a path that was found"):
         simple.explain([0.0, 0.0], target="well", plausibility=50).stability()

@@ -219,7 +219,7 @@ def apply_to_logged(
     """Apply a function to the columns that EPA takes the logarithm of.
 
     Args:
-        function: of an array.
+        function: a function of an array.
         values: one column per variable.
         logged: by variable, whether EPA takes its logarithm.
     """

@@ -43,8 +43,8 @@ def describe_variables(
 
     Args:
         dictionary: EPA's, with the columns `DICTIONARY_COLUMNS`.
-        names: of the variables, in the order of the table; the dictionary may mark logarithms.
-        folder: of EPA's files, for messages.
+        names: names of the variables, in the order of the table.
+        folder: the folder of EPA's files, for messages.
 
     Raises:
         InvalidInput: table and dictionary have different variables, or a domain has none.

@@ -38,8 +38,8 @@ def read_counties(folder: str | os.PathLike[str] | None = None) -> Counties:
             left out.
 
     Raises:
-        InvalidInput: the folder or a file is not there, a column is missing or unknown, or the
-            indices do not follow from the variables; the message says what to do.
+        InvalidInput: the folder or a file is missing, a column is missing or unknown, or the
+            indices do not follow from the variables.
     """
     place = find_folder(folder)
     raw = _read_csv(place / "variables.csv", PLACE_COLUMNS).set_index("stfips").sort_index()
@@ -104,7 +104,7 @@ def find_folder(folder: str | os.PathLike[str] | None) -> Path:
     """Return the folder of EPA's files: the one given, or `$DAACE_DATA/eqi`.
 
     Raises:
-        InvalidInput: there is none, or files are missing; the message says where to get them.
+        InvalidInput: there is none, or files are missing.
     """
     if folder is None:
         base = os.environ.get("DAACE_DATA")

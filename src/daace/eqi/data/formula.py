@@ -1,4 +1,4 @@
-"""The published indices as what they are: affine functions of their variables.
+"""The formulas of the published indices: affine functions of their variables.
 
 A domain index is the first principal component of the domain's standardised variables, scaled to
 variance 1, so `index = intercept + sum_j weight_j t_j` with t the variables after EPA's
@@ -56,7 +56,7 @@ class Formula:
 def principal_formula(values: pd.DataFrame, published: pd.Series) -> Formula:
     """Return the first principal component of standardised columns, in the published units.
 
-    A constant column says nothing and has weight 0.
+    A constant column has weight 0.
 
     Args:
         values: the transformed variables of one domain, one row per county.
@@ -127,7 +127,7 @@ def learn_formulas(
         overall: published overall index; may be missing for some counties.
 
     Raises:
-        InvalidInput: a published index is not what its variables give.
+        InvalidInput: a published index does not follow from its variables.
     """
     domains = {
         domain: principal_formula(

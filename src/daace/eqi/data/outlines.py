@@ -19,10 +19,10 @@ FILE = "counties-albers-10m.json"
 
 
 def find_outlines(path: str | os.PathLike[str] | None) -> Path | None:
-    """Return the map file: the one given, or the one in `$DAACE_DATA/map`; None if neither.
+    """Return the map file: the given one, or that in `$DAACE_DATA/map`; None if there is neither.
 
     Raises:
-        InvalidInput: the one given is not there.
+        InvalidInput: the given file does not exist.
     """
     if path is not None:
         if not Path(path).is_file():

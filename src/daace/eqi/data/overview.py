@@ -1,4 +1,4 @@
-"""The prepared table: what was read and verified, for people and for other tools."""
+"""The prepared table: a summary, and a frame for other tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def prepared_frame(counties: Counties) -> pd.DataFrame:
 
 
 def summarise(counties: Counties) -> str:
-    """Return in a few lines what was read, and how well the indices could be recomputed."""
+    """Return a summary in a few lines: counties, variables, and the recomputed indices."""
     by_rucc: Any = counties.places["rucc"].value_counts().sort_index()
     kinds = ", ".join(f"{count:,} {RUCC[int(code)]}" for code, count in by_rucc.items())
     lines = [
@@ -43,7 +43,7 @@ def summarise(counties: Counties) -> str:
     worse = [str(d) for d, w in counties.formulas.overall.weights.items() if w < 0]
     if worse:
         lines.append(
-            f"Beware: a better {' and '.join(worse)} index makes the overall index worse, by "
+            f"Note: a better {' and '.join(worse)} index makes the overall index worse, by "
             "EPA's own formula."
         )
     return "\n".join(lines)

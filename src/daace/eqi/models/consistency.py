@@ -1,4 +1,4 @@
-"""Planning over the variables alone: the indices follow by their formulas, so they never lie.
+"""Planning over the variables alone: the indices follow by their formulas and are consistent.
 
 In model space an index is `c + C z`, with z the county's variables. A state that obeys the
 formulas is thus `x = A u + b`: an affine slice of the model's space, with the planner's coordinates
@@ -28,7 +28,7 @@ class SlicedDensity(ConditionalDensity):
     """A density on the states `x = A u + b`, as a function of u.
 
     Its values are those of the model, `log p(A u + b, y)`: costs, thresholds and class
-    probabilities mean what they mean there. As a function of u it is proportional to the density
+    probabilities have the same meaning. As a function of u it is proportional to the density
     given that the formulas hold; it is not normalised. Level, spread and mean of log p are the
     model's. Rows are coordinates u: there are no user units beside them.
 
@@ -132,10 +132,10 @@ def consistent_slice(
     fixed: Collection[str] = (),
     turned: bool = False,
 ) -> tuple[SlicedDensity, FloatArray]:
-    """Return the states of a county in which every index is what its variables give.
+    """Return the states of a county in which every index follows from the variables.
 
     Args:
-        density: of the model, in the table's units.
+        density: the density of the model, in the table's units.
         counties: which give formulas and values.
         fips: the county, whose dropped variables are held.
         fixed: variables that keep their value.

@@ -1,4 +1,4 @@
-"""The densities of the application: networks that follow what is known of the index, and a flow."""
+"""The densities of the application: networks restricted as the index is built, and a flow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def restricted_network(
 
     Args:
         counties: which give the domain of each feature.
-        max_parents: of a feature, the class included; None for no limit.
+        max_parents: maximum number of parents of a feature, the class included; None for no limit.
     """
     return LinearGaussianNetwork(
         start="empty",

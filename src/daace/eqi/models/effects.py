@@ -1,4 +1,4 @@
-"""What a network says of indices and variables: effects along its arcs, with high = good."""
+"""Effects between indices and variables along the arcs of a network, with high = good."""
 
 from __future__ import annotations
 

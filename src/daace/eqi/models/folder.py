@@ -39,10 +39,10 @@ def fit_models(
 
     Args:
         counties: all of them; a tenth is held out.
-        folder: of the models; made when it is not there.
+        folder: the folder of the models; created if missing.
         flow: whether to train the RealNVP too.
-        printed: train it with the settings that the paper prints, instead of ours.
-        epochs: of the printed settings.
+        printed: train it with the settings printed in the paper instead of ours.
+        epochs: number of epochs of the printed settings.
         time_limit: seconds after which its training ends.
         progress: show bars on stderr, or a line a minute in a log.
 

@@ -1,4 +1,4 @@
-"""How well the densities describe counties, and tell their category."""
+"""How well the densities describe counties and predict their category."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from daace.density.linear_gaussian import LinearGaussianNetwork
 from daace.eqi.data.counties import Counties
 from daace.eqi.models.densities import restricted_network
 
-#: What the rows of a measurement are called.
+#: Names of the sets of rows that a density is measured on.
 IN_SAMPLE, CROSS, OUTSIDE = "in sample", "10-fold cross-validation", "held out"
 
 
 class Performance(NamedTuple):
-    """How well a density describes rows and tells their class.
+    """How well a density describes rows and predicts their class.
 
     Attributes:
         log_joint: mean of log p(x, y), features in standard deviations of all counties.

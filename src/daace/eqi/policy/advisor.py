@@ -54,10 +54,10 @@ class Advisor:
         counties: the data.
         network: BayesACE's density.
         flow: the RealNVP, which DAACE, FACE and Wachter need; both are fitted on the same rows.
-        min_posterior: smallest probability of the target at the end.
-        planner: of BayesACE.
-        genetic: of BayesACE by NSGA-II.
-        one_threshold: whether the flow's threshold of log p serves all algorithms, as in the paper.
+        min_posterior: minimum probability of the target at the end.
+        planner: planner of BayesACE.
+        genetic: planner of BayesACE by NSGA-II.
+        one_threshold: use the flow's threshold of log p for all algorithms, as in the paper.
 
     Raises:
         InvalidInput: the densities differ in their features or their model space.
@@ -117,9 +117,9 @@ class Advisor:
         """Return the smallest log p of an end, under the density of an algorithm.
 
         It is the mean minus a quarter of the standard deviation of log p over the held-out
-        counties. The paper takes the flow's for all algorithms; but no county is as plausible to
-        the network as our flow, a much better density, asks. So each density has its own, unless
-        one is asked for.
+        counties. The paper uses the flow's for all algorithms; but our flow is a much better
+        density, and no county reaches its threshold under the network. Each density therefore has
+        its own, unless `one_threshold` is set.
         """
         if self.one_threshold:
             algorithm = "DAACE"
@@ -151,10 +151,10 @@ class Advisor:
 
         Args:
             fips: FIPS codes.
-            ask: how to plan.
+            ask: the request.
 
         Raises:
-            InvalidInput: a county cannot improve so much, or the algorithm lacks its density.
+            InvalidInput: a county cannot improve that far, or the algorithm lacks its density.
         """
         for code in fips:
             self.target(code, ask.improve)  # refuse before any search
@@ -295,7 +295,7 @@ def read_advisor(
 
     Args:
         counties: the data.
-        folder: of the models, from `daace eqi fit`; None for a network alone.
+        folder: the folder of the models, from `daace eqi fit`; None for a network alone.
         min_posterior: smallest probability of the target at the end.
 
     Raises:

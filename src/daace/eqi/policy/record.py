@@ -88,7 +88,7 @@ def to_record(advisor: Advisor, recourse: Recourse) -> dict[str, Any]:
 
 
 def _end(advisor: Advisor, recourse: Recourse, algorithm: Algorithm) -> dict[str, Any]:
-    """Return what the density of an algorithm says of the end of a path."""
+    """Return the measures of the end of a path under the density of its algorithm."""
     density, end = advisor.density(algorithm), recourse.waypoints[-1]
     joint = density.log_joint(end[None])[0]
     log_prob = float(np.logaddexp.reduce(joint))

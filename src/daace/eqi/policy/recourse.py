@@ -1,4 +1,4 @@
-"""The answer for one county: an explanation, and what it means by EPA's formulas."""
+"""The answer for one county: an explanation, and its indices by EPA's formulas."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Recourse:
 
     Attributes:
         fips: the county.
-        ask: how it was planned.
-        explanation: the answer, in the coordinates that were planned in, which are those of model
-            space, or of a slice through it.
+        ask: the request.
+        explanation: the answer, in the coordinates of the search: those of model space, or of a
+            slice through it.
         waypoints: model-space states of all features, shape `(waypoints, n)`; the first is the
-            county as it is, alone when nothing was found.
+            county's present state, and the only one if nothing was found.
         states: the same in the units of the table.
-        seconds: of the search; an equal share where counties were planned together.
+        seconds: time of the search; an equal share if counties were planned together.
     """
 
     fips: int
@@ -42,7 +42,7 @@ class Recourse:
 
     @property
     def cost(self) -> float:
-        """Cost of the path, by the planner's own density and length."""
+        """Cost of the path under the planner's own density."""
         return self.explanation.cost
 
     @property

@@ -1,4 +1,4 @@
-"""What can be asked for a county: algorithm, penalty, improvement, rules."""
+"""A request for a plan: algorithm, penalty, improvement, rules."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from daace.exceptions import InvalidInput
 Algorithm: TypeAlias = Literal["BayesACE", "BayesACE by NSGA-II", "DAACE", "FACE", "Wachter"]
 ALGORITHMS = ("BayesACE", "BayesACE by NSGA-II", "DAACE", "FACE", "Wachter")
 
-#: Those that plan over the network.
+#: Algorithms that plan over the network.
 OVER_NETWORK = ("BayesACE", "BayesACE by NSGA-II")
 
-#: Those whose waypoints are counties that exist.
+#: Algorithms whose waypoints are counties that exist.
 OVER_ROWS = ("FACE", "Wachter")
 
-#: What a county cannot set: weather, what falls from the sky, rock, its people and their votes.
+#: What a county cannot set: weather, deposition by rain, rock, its people and their votes.
 UNSETTABLE = (
     "Radon", "AvgOfD3_ave", "CaAve", "Kave", "NO3Ave", "ClAve", "SO4Ave", "HgAve", "W_ALPHA",
     "DEMO2008", "HH_Inc",
@@ -32,12 +32,12 @@ class Ask:
         algorithm: 'BayesACE' plans over the network, by gradients or, as the paper does, 'by
             NSGA-II'; 'DAACE' plans over the flow; 'FACE' and 'Wachter' end in counties that exist,
             judged by the flow.
-        penalty: how much the path avoids implausible terrain.
-        improve: by how many categories.
+        penalty: how strongly the path avoids implausible regions.
+        improve: number of categories to improve by.
         consistent: plan over the variables alone; the indices follow by their formulas.
-        equity: no domain index may get worse, at any point of the path.
+        equity: let no domain index get worse at any point of the path.
         fixed: variables that keep their value.
-        seed: of the search; without randomness, as by gradients, it has no effect.
+        seed: seed of the search; a search by gradients does not use it.
 
     Example:
         >>> Ask(consistent=True).mode

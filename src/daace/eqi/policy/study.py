@@ -39,7 +39,7 @@ SAMPLE = 150
 #: The algorithms that the paper compares on the counties.
 COMPARED: tuple[Algorithm, ...] = ("BayesACE", "FACE", "Wachter")
 
-#: Counties planned together: what a stop costs at most.
+#: Counties that are planned together; an interruption loses one such batch at most.
 CHUNK = 16
 
 RECORDS, ATLAS = "records.jsonl", "atlas.jsonl"
@@ -86,7 +86,7 @@ def sample_counties(counties: Counties, size: int = SAMPLE) -> list[int]:
 
 
 def study_asks(algorithms: Sequence[Algorithm]) -> list[Ask]:
-    """Return what a study asks of every county, the most important first."""
+    """Return the requests of a study for every county, the most important first."""
     order = sorted(PENALTIES, key=lambda p: (p != PENALTY, p))
     asks = [
         Ask(algorithm=algorithm, penalty=penalty, improve=IMPROVE)
@@ -103,7 +103,7 @@ def study_asks(algorithms: Sequence[Algorithm]) -> list[Ask]:
 
 
 def paper_asks(seeds: int) -> list[Ask]:
-    """Return what the paper asks of every county: three algorithms, BayesACE by NSGA-II too.
+    """Return the requests of the paper for every county: three algorithms, and BayesACE by NSGA-II.
 
     Args:
         seeds: how often NSGA-II searches, each time with another seed.
@@ -130,14 +130,14 @@ def run_study(
     n_jobs: int = 1,
     progress: bool = False,
 ) -> PlanCount:
-    """Plan for every county what is not on record yet.
+    """Make the plans that have no record yet.
 
     Each plan is one line of `records.jsonl`, on the disk before the next counties are planned for:
     after Ctrl-C or a crash, the same call continues where it stopped.
 
     Args:
         advisor: with both densities.
-        folder: of the records; made when it is not there.
+        folder: the folder of the records; created if missing.
         fips: the counties.
         algorithms: which to compare.
         seeds: if any, the study is the paper's: one threshold of log p for all algorithms, no
@@ -186,7 +186,7 @@ def run_atlas(
 
     Args:
         advisor: with the network.
-        folder: of the records; made when it is not there.
+        folder: the folder of the records; created if missing.
         improve: by how many categories.
         n_jobs: processes; the plans are the same for any number.
         progress: show a bar on stderr, or a line a minute in a log.
@@ -211,7 +211,7 @@ def _open_records(folder: str | os.PathLike[str], name: str) -> RecordFile:
 
 
 def _open_batches(asks: Iterable[tuple[Ask, list[int]]], file: RecordFile) -> Iterator[CountyBatch]:
-    """Yield what is not on record; one by one where nothing is shared, as a stop loses a batch."""
+    """Yield batches of plans without a record; single plans if they share no work."""
     for ask, codes in asks:
         waiting = [code for code in codes if record_key(code, ask) not in file.records]
         together = not ask.consistent and ask.algorithm == "BayesACE"
@@ -255,7 +255,7 @@ def _plan_batch(record: Recorder, advisor: Advisor, batch: CountyBatch) -> list[
 
 
 def _check_same_models(file: RecordFile, advisor: Advisor) -> None:
-    """Write what the records depend on, or refuse to mix them with those of other models."""
+    """Write what the records depend on, or raise if the folder holds those of other models."""
     assert advisor.flow is not None
     probe = advisor.rows[:5]
     mine: dict[str, Any] = {

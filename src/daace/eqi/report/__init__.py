@@ -1,4 +1,4 @@
-"""What the plans say: one county in words, many as tables, figures and findings on one page."""
+"""Reports on plans: one county in words, many as tables, figures and findings on one page."""
 
 from daace.eqi.report.findings import check_findings
 from daace.eqi.report.page import write_report

@@ -1,6 +1,6 @@
 """Colours of categories and domains, the same in maps, charts and on the page."""
 
-#: From the best category to the worst: Cividis' ends, told apart by everyone, by lightness too.
+#: From the best category to the worst; distinguishable with any colour vision, and by lightness.
 CATEGORY_COLOURS = ("#00429D", "#4771B2", "#73A2C6", "#D9D4BA", "#F4A77B", "#DB5C4A", "#93003A")
 
 #: Of the domains, as Okabe and Ito's.

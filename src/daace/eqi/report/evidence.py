@@ -17,25 +17,25 @@ class Part:
     """One statement that can be checked.
 
     Attributes:
-        says: the statement.
+        statement: what the paper claims.
         ours: our numbers.
-        holds: whether they point where it says; None where there are not enough plans.
-        p_value: of the test of that direction; None where there is nothing to test, as with a
-            single county.
+        holds: whether our numbers point in its direction; None if there are too few plans.
+        p_value: p-value of that direction; None if there is nothing to test, as with a single
+            county.
 
     Example:
-        >>> Part(says="", ours="", holds=True, p_value=0.2).verdict
+        >>> Part(statement="", ours="", holds=True, p_value=0.2).verdict
         'not significant'
     """
 
-    says: str
+    statement: str
     ours: str
     holds: bool | None
     p_value: float | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """What the numbers say about the statement."""
+        """The verdict on the statement."""
         if self.holds is None:
             return "not run"
         return judge(0.0 if self.p_value is None else self.p_value, -1.0 if self.holds else 1.0)
@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table: what the paper found, and its parts."""
+    """A row of the table: a finding of the paper, and its parts."""
 
     number: int
     title: str
@@ -78,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Direction:
-    """Whether numbers point where a statement says, and how sure that is."""
+    """Whether numbers point in the direction of a statement, and the p-value."""
 
     right: bool
     p_value: float
@@ -125,7 +125,7 @@ def share_above(count: int, of: int, share: float) -> Direction:
     return Direction(count > share * of, float(binomtest(count, of, share).pvalue))
 
 
-def all_of(says: str, ours: str, directions: Iterable[Direction]) -> Part:
+def all_of(statement: str, ours: str, directions: Iterable[Direction]) -> Part:
     """Return a statement with several conditions.
 
     If all point the right way, the least sure decides (an intersection-union test). Otherwise the
@@ -140,7 +140,7 @@ def all_of(says: str, ours: str, directions: Iterable[Direction]) -> Part:
     every = list(directions)
     wrong = [d.p_value for d in every if not d.right]
     p_value = min(1.0, len(every) * min(wrong)) if wrong else max(d.p_value for d in every)
-    return Part(says=says, ours=ours, holds=not wrong, p_value=p_value)
+    return Part(statement=statement, ours=ours, holds=not wrong, p_value=p_value)
 
 
 def most(changes: pd.DataFrame, name: str) -> Direction:
@@ -176,11 +176,11 @@ def signed(value: float) -> str:
     return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
 
 
-def observed(says: str, ours: str, holds: object) -> Part:
+def observed(statement: str, ours: str, holds: object) -> Part:
     """Return a statement with nothing to test: about a single county, or about the network."""
-    return Part(says=says, ours=ours, holds=bool(holds))
+    return Part(statement=statement, ours=ours, holds=bool(holds))
 
 
-def missing(says: str, ours: str) -> Sequence[Part]:
+def missing(statement: str, ours: str) -> Sequence[Part]:
     """Return the only part of a finding for which there are not enough plans."""
-    return [Part(says=says, ours=ours, holds=None)]
+    return [Part(statement=statement, ours=ours, holds=None)]

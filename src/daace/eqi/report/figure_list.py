@@ -1,4 +1,4 @@
-"""The figures of the application's page: maps, networks, charts; each with what it shows."""
+"""The figures of the page: maps, networks and charts, each with a caption."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def draw_maps(results: CountyResults, path: Path) -> dict[str, tuple[str, Plot]]
 def draw_figures(
     results: CountyResults, network: LinearGaussianNetwork
 ) -> dict[str, tuple[str, Plot]]:
-    """Return every other figure, with what it shows."""
+    """Return every other figure, with its caption."""
     from daace.eqi.report.figures.charts import counties_by_algorithm, measures_by_algorithm
 
     figures = {

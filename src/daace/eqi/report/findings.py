@@ -40,7 +40,7 @@ OFTEN = 1 / 3
 OTHERS = [domain for domain in DOMAINS if domain != SOCIO]
 
 
-#: Title of each finding, and what the paper says.
+#: Title of each finding, and the paper's statement.
 FINDINGS = (
     (
         "Signs among the indices",
@@ -97,7 +97,7 @@ def check_findings(results: CountyResults, network: LinearGaussianNetwork) -> li
     """Return the ten findings, each with our numbers.
 
     Args:
-        results: of a run.
+        results: the results of a run.
         network: the restricted one.
     """
     counties = results.counties
@@ -117,7 +117,7 @@ def check_findings(results: CountyResults, network: LinearGaussianNetwork) -> li
     ]
 
 
-# What the network says ----------------------------------------------------------------------------
+# Findings about the network -----------------------------------------------------------------------
 
 
 def _signs(network: LinearGaussianNetwork) -> list[Part]:
@@ -153,12 +153,12 @@ def _variables(network: LinearGaussianNetwork, counties: Counties) -> list[Part]
             f"{negative / len(mine):.0%} of {len(mine)} variables, mean correlation "
             f"{mine.mean():+.2f}; {int((arcs < 0).sum())} of {len(arcs)} arcs from the index"
         )
-        says = f"{domain}: more of a variable, a worse index"
-        parts.append(all_of(says, ours, [share_above(negative, len(mine), 0.5)]))
+        statement = f"{domain}: more of a variable, a worse index"
+        parts.append(all_of(statement, ours, [share_above(negative, len(mine), 0.5)]))
     return parts
 
 
-# What the plans say -------------------------------------------------------------------------------
+# Findings about the plans -------------------------------------------------------------------------
 
 
 def _city_and_country(results: CountyResults) -> Sequence[Part]:
@@ -300,7 +300,7 @@ def _cost(results: CountyResults) -> Sequence[Part]:
 
 
 def _cheaper(cost: pd.DataFrame) -> str:
-    """Compare BayesACE's cost with FACE's; a ratio says something of positive ones only."""
+    """Compare BayesACE's cost with FACE's; ratios are taken of positive costs only."""
     ours, face = cost["BayesACE"], cost["FACE"]
     positive = (ours > 0) & (face > 0)
     ratio = float((ours / face)[positive].median())

@@ -36,7 +36,7 @@ COMPACT = "records.gz"
 MAP_DPI = 105
 
 NOT_CAUSAL = (
-    "The network is not a causal model. Its arcs say which values are found together, not what "
+    "The network is not a causal model. Its arcs show which values are found together, not what "
     "happens when one is changed. A plan shows a state in which counties of the better category "
     "are found, and a way there over plausible states; whether a measure brings it about must be "
     "judged by people who know the county."
@@ -58,8 +58,8 @@ def write_report(
         records: folder of a run, or its compact record.
         models: folder of the models; None to learn the network again and to show the performance
             that the compact record has.
-        folder: where to; made when it is not there.
-        outlines: the map; `$DAACE_DATA/map` when left out, and no maps where there is none.
+        folder: where to; created if missing.
+        outlines: the file of outlines; None for that in `$DAACE_DATA/map`, if there is one.
 
     Returns:
         the page.
@@ -99,7 +99,7 @@ def write_report(
 
 
 def _message(results: CountyResults) -> str:
-    """Return what a reader should take along, in three sentences."""
+    """Return the main results in three sentences."""
     sentences = []
     for mode, how in (
         ("free", "Planned as in the paper, with indices that move freely,"),
@@ -144,7 +144,7 @@ def _findings(findings: Sequence[Finding]) -> str:
         _table_of_words(("finding", "the paper", "ours", ""), overview),
     ]
     for f in findings:
-        rows = [(p.says, p.ours, p.evidence, _verdict(p.verdict)) for p in f.parts]
+        rows = [(p.statement, p.ours, p.evidence, _verdict(p.verdict)) for p in f.parts]
         parts.append(
             f"<h3>{f.number}. {escape(f.title)} {_outcome(f)}</h3>"
             f'<p class="note">The paper: {escape(f.paper)}</p>'
@@ -211,7 +211,8 @@ def _how(results: CountyResults) -> str:
         "deviations.",
         "Indices are shown with high = good; EPA publishes them with high = bad.",
         "Some words of EPA's dictionary contradict its numbers (household income is the number of "
-        "households, fatal crashes are counts): such variables are shown as what the numbers are.",
+        "households, fatal crashes are counts): such variables are described by what their numbers "
+        "measure.",
     ]
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
     return f'<h2>How it was done</h2><ul class="caveats">{listed}</ul>'

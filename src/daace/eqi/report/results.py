@@ -40,7 +40,7 @@ class CountyResults:
 
     @cached_property
     def plans(self) -> pd.DataFrame:
-        """One row per plan: what was asked, the outcome, place, and index changes.
+        """One row per plan: the request, the outcome, the place, and the changes of the indices.
 
         Columns of index changes: the domain for the change as planned, and the domain with
         ' (real)' for the change that the variables give; high = good.
@@ -68,9 +68,9 @@ class CountyResults:
         """Return the plans that were found, by FIPS code.
 
         Args:
-            algorithm: who planned.
+            algorithm: algorithm of the plans.
             mode: the rules, as in `Ask.mode`.
-            penalty: of implausible terrain.
+            penalty: penalty of the plans.
         """
         plans = self.plans
         chosen = plans[
@@ -81,19 +81,15 @@ class CountyResults:
         ]
         return chosen.set_index("fips")
 
-    def changes(
-        self, algorithm: str = "BayesACE", mode: str = "free", penalty: float = PENALTY
-    ) -> pd.DataFrame:
-        """Return the change of every feature in standard deviations, by FIPS code.
+    def changes(self, mode: str = "free") -> pd.DataFrame:
+        """Return the change of every feature in BayesACE's plans, in standard deviations.
 
-        Indices have the sense "high = good"; variables keep theirs.
+        Indices have the sense "high = good"; variables keep theirs. The index is the FIPS code.
 
         Args:
-            algorithm: who planned.
             mode: the rules, as in `Ask.mode`.
-            penalty: of implausible terrain.
         """
-        found = self.select(algorithm, mode, penalty)["change"]
+        found = self.select(mode=mode)["change"]
         features = list(self.counties.table.features)
         frame = pd.DataFrame(found.tolist(), index=found.index, columns=features)
         frame[list(INDICES)] *= -1
@@ -133,7 +129,7 @@ class CountyResults:
         return list(kept[0]["rows"]) if kept else []
 
     def with_performance(self, rows: Sequence[Mapping[str, Any]]) -> CountyResults:
-        """Return the same results with what is known of the densities, for the compact record."""
+        """Return the same results with the performance of the densities, for the compact record."""
         if not rows:
             return self
         others = tuple(record for record in self.records if record["kind"] != PERFORMANCE)
@@ -210,7 +206,7 @@ def read_results(counties: Counties, source: str | os.PathLike[str]) -> CountyRe
 def paired_ratio(a: pd.Series, b: pd.Series) -> FloatArray:
     """Return a / b over the counties that both have, where both are positive.
 
-    On the paper's scale a cost can be negative, and then its ratio says nothing.
+    On the paper's scale a cost can be negative, and then its ratio has no meaning.
 
     Example:
         >>> paired_ratio(pd.Series({1: 2.0, 2: 3.0, 4: 1.0}), pd.Series({2: 6.0, 4: -1.0})).tolist()

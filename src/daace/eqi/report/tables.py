@@ -1,4 +1,4 @@
-"""The tables of the application's page: what was found, what is real, what it costs."""
+"""The tables of the page: plans found, consistency with the formulas, costs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def price(results: CountyResults, mode: str, *, column: str = "cost") -> FloatAr
     """Return the cost of BayesACE's plans by some rules over that of free ones, by county.
 
     Args:
-        results: of a run.
+        results: the results of a run.
         mode: the rules.
         column: 'cost' under the RealNVP, 'own_cost' under the network.
     """
@@ -104,7 +104,7 @@ def consistency(results: CountyResults) -> str:
 
 
 def equity(results: CountyResults) -> str:
-    """Return what it costs that no index may fall, and that indices must be real."""
+    """Return the cost of the rules: no index may decrease, indices must follow the formulas."""
     base = results.select()
     rows = []
     for mode in MODES[1:]:

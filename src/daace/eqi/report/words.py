@@ -17,10 +17,10 @@ from daace.eqi.policy.recourse import CountyPath, Recourse, category_of
 #: Smaller changes, in standard deviations of a variable over the counties, are only counted.
 SMALL = 0.1
 
-#: Units that say nothing beside a number.
+#: Units that are not worth printing beside a number.
 SILENT = ("", "ordinal", "ordinal value", "number", "count")
 
-#: What the text says of the rules of each mode.
+#: The sentence about the rules of each mode.
 RULES = {
     "free": "",
     "equity": " No domain index may get worse.",
@@ -30,13 +30,14 @@ RULES = {
 }
 
 CAVEAT = (
-    "This is not a causal claim. The model describes which states counties are found in, not what "
-    "happens when one is changed: whether a measure brings the rest about is for people to judge."
+    "This is not a causal claim. The model describes the states in which counties are found, not "
+    "what happens if one variable is changed: whether a measure would bring about the other "
+    "changes is for experts to judge."
 )
 
 
 def describe(advisor: Advisor, recourse: Recourse, *, most: int = 8) -> str:
-    """Return the plan as text: where the county stands, what changes, what it does to the indices.
+    """Return the plan as text: the present category, the changes, and the indices.
 
     Args:
         advisor: who made the plan.
@@ -78,8 +79,8 @@ def variable_changes(
 
     Args:
         counties: which give labels and units.
-        path: of a plan.
-        step: 1 is the first step; the whole path when left out.
+        path: the path of a plan.
+        step: number of a step, from 1; None for the whole path.
 
     Returns:
         by variable: label, unit, domain, before, after (in EPA's units) and sd, the change in
@@ -99,7 +100,7 @@ def sentence(row: pd.Series, *, sd: bool = True) -> str:
     """Return one change as an order: 'cut isophorone emissions from 0.013 to 0.004 tons per year'.
 
     Args:
-        row: of `variable_changes`.
+        row: a row of `variable_changes`.
         sd: whether to add the change in standard deviations.
 
     Example:
@@ -182,11 +183,11 @@ def verdict(
     *,
     remedy: str = ", and a higher --min-posterior leaves more margin",
 ) -> str:
-    """Return in which category the end is by EPA's own formulas, whatever the model says.
+    """Return the category of the end by EPA's own formulas, independent of the model.
 
     Args:
         counties: with EPA's formulas.
-        path: of the county.
+        path: the path of the county.
         target: category to reach.
         remedy: what to do about a model that errs.
     """
@@ -199,7 +200,7 @@ def verdict(
 
 
 def to_json(advisor: Advisor, recourse: Recourse) -> str:
-    """Return the plan as JSON: what was asked, how it ended, and the path in EPA's units.
+    """Return the plan as JSON: the request, the outcome, and the path in EPA's units.
 
     Indices have the sense "high = good".
     """

@@ -60,8 +60,8 @@ class AnswerWriter:
         """Write the answers to some rows.
 
         Args:
-            first: number of the first.
-            outcomes: of each row: as `to_outcome` makes them, or whole explanations for JSON lines.
+            first: number of the first row.
+            outcomes: one per row, from `to_outcome`; complete explanations for JSON lines.
             others: the columns that are passed through, of the same rows.
         """
         if self._suffix == ".jsonl":
@@ -122,7 +122,7 @@ def passed_columns(
 
     Args:
         table: the rows that are explained.
-        names: of the columns.
+        names: names of the columns.
         size: rows of a block.
         verbatim: text as it is written; else with the type of each column, as far as nothing is
             lost by it: a column with '007' stays text.

@@ -40,7 +40,7 @@ def read_settings(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str | N
         arguments = {
             "density": density,
             "planner": None if planner is None else _rebuild_planner(planner),
-            "changes": settings.get("changes", "all"),  # earlier versions knew nothing else
+            "changes": settings.get("changes", "all"),  # the only choice of earlier versions
             "penalty": penalty,
             "scale": settings["scale"],
             "plausibility": plausibility,
@@ -51,7 +51,7 @@ def read_settings(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str | N
             "constraints": None if rules is None else Constraints(**rules),
             "held_out": from_record(settings.get("held_out"), name_of(density)),
         }
-        Settings(**arguments)  # says what is wrong with them
+        Settings(**arguments)  # raises if they are invalid
     except (DaaceError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"'{path}' holds wrong settings: {reason(error)}.") from None
     return arguments, judge

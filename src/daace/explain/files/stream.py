@@ -1,4 +1,4 @@
-"""Tables larger than memory: explained block by block, to a file, from where a stop left it."""
+"""Files larger than memory, explained block by block; an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from daace.explain.explanation import Explanation
 from daace.explain.files.answer_file import FORMATS, AnswerWriter, passed_columns
 from daace.explain.several.jobs import BLOCK, Jobs, answer_all, share_out
 
-#: Rows that are turned into the final format together.
+#: Rows that are converted to the final format together.
 FINAL = 4096
 
 
@@ -53,8 +53,8 @@ def explain_file(
     source, output = Path(source), Path(output)
     density, suffix = settings.density, output.suffix.lower()
     _check_output(output, long)
-    nobody = Rows(np.empty((0, density.encoding_.width)))
-    Query.of(settings, nobody, target, strict=True)  # would the question itself be refused?
+    no_rows = Rows(np.empty((0, density.encoding_.width)))
+    Query.of(settings, no_rows, target, strict=True)  # raises if the question itself is invalid
     if target is not None:
         density.class_index(target)
     check_writable(output, source)
@@ -110,19 +110,19 @@ def _check_output(output: Path, long: bool) -> None:
 def _placed(
     error: InvalidInput, source: Path, first: int, rows: int, journal: Journal
 ) -> InvalidInput:
-    """Return an error with the rows that it is about, and where the answers before are."""
+    """Return an error with the rows that it is about, and the file of the answers before them."""
     last = first + rows - 1
-    kept = f" The answers before are kept in '{journal.path}'." if journal.rows else ""
+    kept = f" The answers before these rows are in '{journal.path}'." if journal.rows else ""
     return InvalidInput(f"Rows {first} to {last} of '{source}', counted from 0: {error}{kept}")
 
 
 def part_of(output: Path) -> Path:
-    """Return where finished rows are kept until all are."""
+    """Return the file in which finished rows are kept until all are finished."""
     return Path(f"{destination(output)}.part")
 
 
 def _check_rows(settings: Settings, source: Path, blocks: Iterable[pd.DataFrame]) -> None:
-    """Raise `InvalidInput` for rows that cannot be explained, before hours have gone by."""
+    """Raise `InvalidInput` for rows that cannot be explained, before the search begins."""
     invalid: dict[int, str] = {}
     first = 0
     for frame in blocks:
@@ -136,10 +136,10 @@ def _check_rows(settings: Settings, source: Path, blocks: Iterable[pd.DataFrame]
 def _check_answers(
     journal: Journal, density: ConditionalDensity, *, whole: bool, long: bool
 ) -> None:
-    """Raise `InvalidInput` unless the answers of a stopped run can be written once all are there.
+    """Raise `InvalidInput` unless the answers of an interrupted run can be written in the end.
 
     Args:
-        journal: of the run.
+        journal: the journal of the run.
         density: knows features and classes.
         whole: whether they are whole explanations.
         long: one row a change.
@@ -203,7 +203,7 @@ def model_columns(source: Path, names: Iterable[str], density: ConditionalDensit
 
 
 def _fingerprint(settings: Settings, source: Path, target: object, whole: bool) -> dict[str, Any]:
-    """Return what the answers depend on, to tell whether a stopped run may continue."""
+    """Return what the answers depend on; an interrupted run resumes only if it is the same."""
     from daace import __version__
 
     return {
@@ -218,13 +218,13 @@ def _fingerprint(settings: Settings, source: Path, target: object, whole: bool) 
 
 
 def _digest(source: Path) -> str:
-    """Return a hash of what a file holds."""
+    """Return a hash of a file's content."""
     with source.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _lines(first: int, answers: Sequence[Explanation], *, whole: bool) -> list[str]:
-    """Return what the journal keeps of each answer: all of it, or what a table says."""
+    """Return the journal's line for each answer: all of it, or the columns of a table."""
     if whole:
         return [dump_json({"row": row, **to_record(e)}) for row, e in enumerate(answers, first)]
     return [dump_json(to_outcome(e)) for e in answers]

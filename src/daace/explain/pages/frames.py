@@ -15,13 +15,13 @@ from daace.explain.pages.page import STYLE
 SHOWN = 20
 
 
-def render_frame(title: str, frame: pd.DataFrame, *, said: Sequence[str] = ()) -> str:
+def render_frame(title: str, frame: pd.DataFrame, *, sentences: Sequence[str] = ()) -> str:
     """Return a frame as HTML: a caption, a header for each column and row, and sentences below.
 
     Args:
         title: the caption.
         frame: the rows; its index names them.
-        said: sentences below the table.
+        sentences: shown below the table.
 
     Example:
         >>> page = render_frame("Costs", pd.DataFrame({"cost": [1.5]}, index=["<a>"]))
@@ -38,12 +38,12 @@ def render_frame(title: str, frame: pd.DataFrame, *, said: Sequence[str] = ()) -
         cells = "".join(f"<td>{escape(_text(cell))}</td>" for cell in row)
         lines.append(f'<tr><th scope="row">{escape(_text(name))}</th>{cells}</tr>')
     rest = len(frame) - SHOWN
-    sentences = [*said, *([f"And {rest:,} more rows."] if rest > 0 else [])]
-    below = "".join(f'<p class="note">{escape(sentence)}</p>' for sentence in sentences)
+    below = [*sentences, *([f"And {rest:,} more rows."] if rest > 0 else [])]
+    notes = "".join(f'<p class="note">{escape(sentence)}</p>' for sentence in below)
     return (
         f'<style>{STYLE}</style><div class="daace"><table class="dataframe">'
         f"<caption>{escape(title)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{below}</div>"
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{notes}</div>"
     )
 
 

@@ -1,4 +1,4 @@
-"""What every HTML page of ours has: its frame, its style, tables and figures; no scripts."""
+"""The parts that all HTML pages share: frame, style, tables and figures; no scripts."""
 
 from __future__ import annotations
 
@@ -81,16 +81,14 @@ class Html(str):
     """Text that is HTML already, and is not escaped again."""
 
 
-def page_of_results(title: str, parts: Sequence[str], *, style: str = "") -> str:
+def page_of_results(title: str, parts: Sequence[str]) -> str:
     """Return a page of results.
 
     Args:
-        title: of the window; the page has its own heading.
-        parts: of the body, in HTML.
-        style: rules of CSS after those that all pages have.
+        title: title of the window; the page has its own heading.
+        parts: parts of the body, in HTML.
     """
-    whole = STYLE + RESULTS_STYLE + style
-    return PAGE.format(title=escape(title), style=whole, body="\n".join(parts))
+    return PAGE.format(title=escape(title), style=STYLE + RESULTS_STYLE, body="\n".join(parts))
 
 
 def verdict(text: str, kind: str = "") -> Html:
@@ -124,7 +122,7 @@ def words_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table of words, all columns of which are aligned to the left.
 
     Args:
-        head: of the columns.
+        head: titles of the columns.
         rows: cells, which are escaped unless they are `Html`.
     """
     return f'<table class="words">{_cells(head, rows, words=0)}</table>'
@@ -134,7 +132,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1)
     """Return a table whose first columns hold words instead of numbers.
 
     Args:
-        head: of the columns.
+        head: titles of the columns.
         rows: cells, which are escaped unless they are `Html`.
         words: how many columns hold words.
 
@@ -165,7 +163,7 @@ def cards(items: Sequence[tuple[str, object]]) -> str:
 
 
 def picture(text: str, data: bytes, *, kind: str = "svg+xml") -> str:
-    """Return an image that is part of the page, and what it shows for those who cannot see it."""
+    """Return an image that is part of the page, with an alternative text."""
     source = base64.b64encode(data).decode("ascii")
     return f'<img alt="{escape(text)}" src="data:image/{kind};base64,{source}">'
 

@@ -31,7 +31,7 @@ RARE = 5.0
 
 
 def render(e: Answer) -> str:
-    """Return the whole page: first what a person has to know and do, below it the numbers."""
+    """Return the page: first what to do and how certain it is, then the numbers."""
     body = [_what_to_do(e), _how_sure(e), _alternatives(e), _caveats(e), _analysts(e)]
     title = escape(headline(e))
     return PAGE.format(title=title, style=STYLE, body="\n".join(part for part in body if part))
@@ -43,7 +43,7 @@ def render_fragment(e: Answer) -> str:
 
 
 def _what_to_do(e: Answer) -> str:
-    """Return outcome and steps, in a few lines without statistics."""
+    """Return the outcome and the steps, in a few lines without statistics."""
     head = f"<h1>{escape(headline(e))}</h1>"
     if not e.found:
         return f'{head}\n<p class="advice">{"<br>".join(map(escape, advice(e)))}</p>'
@@ -106,18 +106,18 @@ def _numbers(e: Answer) -> str:
     known = [
         (
             f"Probability of '{e.target}'",
-            _way([percent(share) for share in e.along["posterior"]]),
+            _from_to([percent(share) for share in e.along["posterior"]]),
         ),
         (
             "More plausible than",
-            _way([percent_of_cases(p) for p in e.along["percentile"]]) + " of cases",
+            _from_to([percent_of_cases(p) for p in e.along["percentile"]]) + " of cases",
         ),
     ]
     if e.found:
         known += [("Steps", str(e.step_count)), ("Cost of the path", f"{e.cost:.3g}")]
     meaning = (
-        "Cases are what the model expects to see: a state that is more plausible than few of them "
-        "is an unusual one. Changes are also given in standard deviations (sd) of each feature."
+        "Cases are samples of the model: a state that is more plausible than only a few of them is "
+        "unusual. Changes are also given in standard deviations (sd) of each feature."
     )
     if e.alternatives:
         costs = ", ".join(f"{other.cost:.3g}" for other in e.alternatives)
@@ -125,7 +125,7 @@ def _numbers(e: Answer) -> str:
     return f'{cards(known)}\n<p class="note">{meaning}</p>'
 
 
-def _way(values: list[str]) -> str:
+def _from_to(values: list[str]) -> str:
     return values[0] if len(values) == 1 else f"{values[0]} → {values[-1]}"
 
 
@@ -174,7 +174,7 @@ def _landscape(e: Answer) -> str:
     if e.density is None:
         return ""
     view = picture("The path over the landscape of two features", _svg(e, "landscape"))
-    meaning = "White ground is where cases are common, grey where they are rare."
+    meaning = "Cases are common in white areas and rare in grey ones."
     return f'<h2>The landscape</h2>\n<p class="note">{meaning}</p>\n{view}'
 
 
@@ -182,7 +182,7 @@ def _along(e: Answer) -> str:
     if e.step_count == 0:
         return ""
     along = picture("Plausibility and probability of the target along the path", _svg(e, "along"))
-    bars = picture("What each change does for the target", _svg(e, "waterfall"))
+    bars = picture("Contribution of each change to the target", _svg(e, "waterfall"))
     meaning = (
         "Log-odds are the logarithm of the odds: 0 is 50%, 2.2 is 90%, 4.6 is 99%. Features move "
         "together, so a change can count against the target and still be part of the path."
@@ -195,7 +195,7 @@ def _along(e: Answer) -> str:
 
 
 def _judges(e: Answer) -> str:
-    """Return what each model thinks of start and end, if there are several."""
+    """Return the probabilities of each model at start and end, if there are several models."""
     if len(e.judges) < 2:
         return ""
     views = e.judges.astype({"judge": str}).to_dict("list")
@@ -204,7 +204,7 @@ def _judges(e: Answer) -> str:
         for name, decides, start, end in zip(*views.values(), strict=True)
     ]
     meaning = (
-        f"Probability of '{escape(str(e.target))}' by each model. Those that decide all have to "
+        f"Probability of '{escape(str(e.target))}' by each model. Every model that decides must "
         f"give at least {percent(e.provenance.min_posterior)}."
     )
     found = table(("model", "decides", "at the start", "at the end"), rows, words=2)
@@ -216,7 +216,7 @@ def _groups(e: Answer) -> str:
     if not e.profiles:
         return ""
     meaning = (
-        "A group consists of cases of one class that are alike. Its description says how it "
+        "A group consists of similar cases of one class. Its description states how it "
         "differs from the other cases of its class."
     )
     rows = []
@@ -224,15 +224,15 @@ def _groups(e: Answer) -> str:
         at = [step_name(e, i) for i, here in enumerate(e.along["profile"]) if here == name]
         rows.append((name, words, ", ".join(at) or "between steps"))
     passage = describe_passage(e)
-    said = f"<p>{escape(passage)}</p>\n" if passage else ""
+    lead = f"<p>{escape(passage)}</p>\n" if passage else ""
     found = table(("most similar group", "description", "at"), rows, words=3)
-    return f'\n{said}{found}\n<p class="note">{meaning}</p>'
+    return f'\n{lead}{found}\n<p class="note">{meaning}</p>'
 
 
 def _alternatives(e: Answer) -> str:
     if not e.alternatives:
         return ""
-    parts = ["<h2>What else would do</h2>"]
+    parts = ["<h2>Alternatives</h2>"]
     for number, other in enumerate(e.alternatives, 1):
         share = f"<small>{percent(other.posterior)} '{escape(str(e.target))}'</small>"
         parts.append(f"<h3>Alternative {number}{share}</h3>\n{_todo(other, other.changes())}")
@@ -248,21 +248,21 @@ def _caveats(e: Answer) -> str:
         "density": "the model",
         "committee": "the most sceptical of several models",
     }.get(e.provenance.judge, e.provenance.classifier)
-    items = [f"The probabilities are those of {judge}, and as good as the data behind it."]
+    items = [f"The probabilities are those of {judge}, and only as good as its data."]
     if e.step_count:
         causal = (
-            "Cases like this one that have the other outcome look like the end of the path. This "
-            "does not prove that a change causes the outcome."
+            "The end of the path is what similar cases with the other outcome look like. It is not "
+            "proven that the changes cause this outcome."
         )
-        others = "Whether a change can be made, and what else it brings, is for people to judge."
+        others = "Whether a change is possible, and what else it affects, is for people to judge."
         items = [causal, others, *items]
     if e.step_count and float(e.along["percentile"].iloc[0]) < RARE:
         items.append(
             "The start itself is unusual: fewer than "
-            f"{RARE:g}% of cases are less plausible, and the model knows little about such cases."
+            f"{RARE:g}% of cases are less plausible, and the model has seen few like it."
         )
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
-    return f'<h2>What cannot be promised</h2>\n<ul class="caveats">{listed}</ul>'
+    return f'<h2>Limitations</h2>\n<ul class="caveats">{listed}</ul>'
 
 
 #: What the setting 'changes' means.
@@ -285,10 +285,10 @@ def _settings(e: Answer) -> str:
         "density": p.density,
         "class judged by": p.classifier or f"the {p.judge}",
         "planner": p.planner,
-        "changes": CHANGES.get(p.changes or "", "as the planner has it"),
+        "changes": CHANGES.get(p.changes or "", "set by the planner"),
         "seed": p.seed,
         "search": f"{p.seconds:.2f} s, {p.evaluations:,} paths evaluated"
-        + f", classifier asked about {p.classifier_rows:,} rows" * (p.classifier is not None),
+        + f", {p.classifier_rows:,} rows evaluated by the classifier" * (p.classifier is not None),
         "daace": p.version,
     }
     cells = "".join(

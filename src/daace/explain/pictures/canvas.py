@@ -10,7 +10,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-# Okabe and Ito's colours, told apart by everyone.
+# Okabe and Ito's colours, distinguishable with any colour vision.
 PATH, GOAL, BORDER, INK, QUIET = "#D55E00", "#009E73", "#0072B2", "#222222", "#8A8A8A"
 
 

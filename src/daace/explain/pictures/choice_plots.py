@@ -67,9 +67,9 @@ def draw_front(data: pd.DataFrame, *, target: object, asked: float) -> Plot:
     axes.set_xlabel("cost of the path")
     axes.set_ylabel("end is more plausible than this % of cases")
     title = (
-        "One path: nothing more to buy"
+        "One path: none is more plausible or more certain"
         if len(data) == 1
-        else (f"{len(data)} paths: what a higher cost buys")
+        else f"{len(data)} paths: cost, plausibility and probability"
     )
     axes.set_title(title, fontsize=11, color=INK, loc="left")
     tidy(axes, grid="both", hide=("top", "right"))
@@ -77,12 +77,12 @@ def draw_front(data: pd.DataFrame, *, target: object, asked: float) -> Plot:
 
 
 def draw_audit(data: pd.DataFrame, *, target: str, by: str) -> Plot:
-    """Draw by group how often a path is found, what it costs and how long it is.
+    """Draw found rate, cost and length of the paths by group.
 
     Args:
         data: see `Audit.to_frame`.
         target: the class asked for.
-        by: what the groups are called.
+        by: name of the grouping.
     """
     names = [plain(shorten(str(name), 24)) for name in data.index]
     rows = np.arange(len(data))
@@ -104,7 +104,7 @@ def draw_audit(data: pd.DataFrame, *, target: str, by: str) -> Plot:
                 text, (np.nan_to_num(value), row), xytext=(4, 0), textcoords="offset points",
                 va="center", fontsize=8.5, color=INK,
             )  # fmt: skip
-        axes.set_xlabel("share of those who need one" if column == "found" else unit)
+        axes.set_xlabel("share of rows that need a path" if column == "found" else unit)
         axes.set_title(title, fontsize=11, color=INK, loc="left")
         axes.margins(x=0.22)
         axes.set_xlim(left=0)

@@ -33,7 +33,7 @@ def draw_network(
         of_class: features that depend on the class.
         differs: label of arcs whose sign is not the same everywhere.
         target: name of the class.
-        title: of the picture.
+        title: title of the picture.
         caption: below the network.
     """
     figure = Plot(figsize=(9.2, 9.0), layout="constrained")
@@ -83,7 +83,7 @@ def draw_check(percentiles: FloatArray, bins: pd.DataFrame) -> Plot:
     """Draw how plausible rows are among the density's draws, and how calibrated it is.
 
     Args:
-        percentiles: of each row's log-density among the draws.
+        percentiles: percentiles of each row's log-density among the draws.
         bins: rows, confidence and accuracy of groups of rows.
     """
     figure = Plot(figsize=(10.5, 4.4), layout="constrained")
@@ -92,15 +92,15 @@ def draw_check(percentiles: FloatArray, bins: pd.DataFrame) -> Plot:
               weights=np.full(len(percentiles), 1 / len(percentiles)))  # fmt: skip
     left.axhline(0.05, color=GOAL, linestyle="--", linewidth=1.6, label="as many as expected")
     left.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
-    left.set_xlabel("percentile of log p among the density's draws")
+    left.set_xlabel("percentile of log p among samples of the density")
     left.set_ylabel("share of the rows")
-    left.set_title("Are such rows expected?", fontsize=11, color=INK, loc="left")
+    left.set_title("Percentiles of the rows under the density", fontsize=11, color=INK, loc="left")
     left.legend(frameon=False)
     right.plot([0, 1], [0, 1], color=GOAL, linestyle="--", linewidth=1.6, label="calibrated")
     right.plot(bins["confidence"], bins["accuracy"], color=QUIET, linewidth=1.2)
     right.scatter(
         bins["confidence"], bins["accuracy"], s=20 + 200 * bins["rows"] / bins["rows"].sum(),
-        color=PATH, zorder=3, label="rows, by how sure the model is",
+        color=PATH, zorder=3, label="rows, grouped by confidence",
     )  # fmt: skip
     for axis in (right.xaxis, right.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f}%"))
@@ -108,8 +108,8 @@ def draw_check(percentiles: FloatArray, bins: pd.DataFrame) -> Plot:
     right.set_xlim(low, 1.03)
     right.set_ylim(low, 1.03)
     right.set_xlabel("probability of the most probable class")
-    right.set_ylabel("how often it is the class")
-    right.set_title("Does a probability mean what it says?", fontsize=11, color=INK, loc="left")
+    right.set_ylabel("share of rows of this class")
+    right.set_title("Calibration of the probabilities", fontsize=11, color=INK, loc="left")
     right.legend(frameon=False, loc="upper left")
     for axes in (left, right):
         tidy(axes, grid="y", hide=("top", "right"))

@@ -47,7 +47,7 @@ def draw(
     """Draw an explanation; see `Explanation.plot`."""
     check_choice("kind", kind, KINDS)
     if e.status == "invalid_row":
-        kind = "steps"  # which says why there are none
+        kind = "steps"  # which gives the reason
     if kind == "waterfall":
         return draw_waterfall(e)
     if kind in ("along", "profile"):
@@ -131,7 +131,7 @@ def draw_waterfall(e: Answer) -> Plot:
     """
     data = contributions(e)
     if data.empty:
-        return _say(e)
+        return _reason(e)
     known = bool(data["contribution"].notna().all())
     values = data["contribution" if known else "change_sd"].to_numpy()
     shown = min(len(values), MOST_FEATURES)
@@ -191,7 +191,7 @@ def draw_along(e: Answer) -> Plot:
     Below them is a strip of the most similar profiles, if the density has any.
     """
     if e.step_count == 0:
-        return _say(e)
+        return _reason(e)
     data = values_along(e)
     corner = data["waypoint"] % 1 == 0
     profiles = bool(e.profiles)
@@ -233,7 +233,7 @@ def draw_along(e: Answer) -> Plot:
         Line2D([], [], color=PATH, linewidth=2),
         Line2D([], [], color=GOAL, linestyle="--", linewidth=1.4),
     ]
-    labels = ["the path; circles are waypoints", "asked for at the end"]
+    labels = ["the path; circles are waypoints", "required at the end"]
     if profiles:
         more, names = draw_strip(strip[0], profile_stretches(data))
         handles, labels = [*handles, *more], [*labels, *names]
@@ -241,8 +241,8 @@ def draw_along(e: Answer) -> Plot:
     return figure
 
 
-def _say(e: Answer) -> Plot:
-    """Return a figure that says why there is nothing to draw."""
+def _reason(e: Answer) -> Plot:
+    """Return a figure with the reason why there is nothing to draw."""
     figure = Plot(figsize=(8.6, 2.2), layout="constrained")
     axes = figure.subplots()
     axes.set_axis_off()

@@ -36,7 +36,7 @@ def draw_terrain(figure: Figure | SubFigure, e: Answer, ground: Terrain) -> None
         axes, ground.path[:, 0], height, line=len(ground.features) == 2, found=e.found
     )
     others = len(set(e.changes()["feature"]) - set(ground.features))
-    title = "The ground under the path" if e.step_count else "The ground around the start"
+    title = "The landscape along the path" if e.step_count else "The landscape around the start"
     if others and e.step_count:
         title += f"; {others} other feature{'s' * (others > 1)} move{'s' * (others == 1)} along"
     axes.set_title(title, fontsize=11, color=INK, loc="left")
@@ -113,7 +113,7 @@ def _draw_path(axes: Axes, x: np.ndarray, y: np.ndarray, *, line: bool, found: b
         end = axes.scatter(x[-1], y[-1], s=110, c=PATH, marker="D", edgecolors="white", zorder=6)
         end.set_label("counterfactual")
         handles.append(end)
-    label = "start" if len(x) > 1 or not found else "start, already there"
+    label = "start" if len(x) > 1 or not found else "start, which meets the goal"
     start = axes.scatter(x[0], y[0], s=90, color="white", edgecolors=INK, zorder=6, label=label)
     return [start, *handles]
 

@@ -1,4 +1,4 @@
-"""Is the path longer for some groups than for others? Answers compared by group."""
+"""Audits: answers compared by group."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from daace.explain.trust.check import as_frame
 if TYPE_CHECKING:
     from daace.explain.pictures.canvas import Plot
 
-#: More groups than this are a measurement, not a group.
+#: Maximum number of groups; a column with more is a measurement.
 MOST_GROUPS = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What it takes to reach the target, by group.
+    """Share, length and cost of the paths to the target, by group.
 
     Attributes:
-        answers: an explanation per row.
-        groups: of each row.
-        by: what the groups are called.
+        answers: one explanation per row.
+        groups: the group of each row.
+        by: name of the grouping.
 
     Example:
         >>> from daace import Explainer, GaussianMixture
@@ -52,18 +52,18 @@ class Audit:
         for group, some in self.each().groupby("group", observed=True, sort=True):
             valid = some[~some["invalid"]]
             need = valid[~valid["already_there"]]
-            ways = need[need["found"]]
+            paths = need[need["found"]]
             rows = "1 row" if len(some) == 1 else f"{len(some)} rows"
             text = f"{group}: {rows}, {len(valid) - len(need)} already there"
             if len(valid) < len(some):
                 text += f", {len(some) - len(valid)} invalid"
             if len(need):
-                text += f"; a path was found for {len(ways)} of {len(need)}"
-            if len(ways):
+                text += f"; a path was found for {len(paths)} of {len(need)}"
+            if len(paths):
                 text += (
-                    f", median cost {ways['cost'].median():.3g}, median length "
-                    f"{ways['length'].median():.3g} sd, {ways['changes'].mean():.1f} features "
-                    f"change in {ways['steps'].mean():.1f} steps on average"
+                    f", median cost {paths['cost'].median():.3g}, median length "
+                    f"{paths['length'].median():.3g} sd, {paths['changes'].mean():.1f} features "
+                    f"change in {paths['steps'].mean():.1f} steps on average"
                 )
             lines.append(f"{text}.")
         return "\n".join(lines)
@@ -73,33 +73,33 @@ class Audit:
 
     @property
     def target_name(self) -> str:
-        """The class asked for; 'the other class' where rows were asked for different ones."""
+        """The target class; 'the other class' if the targets of the rows differ."""
         targets = {str(e.target) for e in self.answers if e.target is not None}
         return targets.pop() if len(targets) == 1 else "the other class"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per group.
+        """Return one row per group.
 
-        Columns: rows; already_there (share of the valid rows that needs no change); found (share
+        Columns: rows; already_there (share of the valid rows that need no change); found (share
         with a path, of those that need one); cost and length (medians over the paths; the
         length in standard deviations); changes (mean number of features that
-        `Explanation.changes` lists); steps (mean); invalid (rows that cannot be explained, which
-        count nowhere else but in rows).
+        `Explanation.changes` lists); steps (mean); invalid (number of rows that cannot be
+        explained; of the other columns, only `rows` counts them).
         """
         each = self.each()
         rows = {}
         for group, some in each.groupby("group", observed=True, sort=True):
             valid = some[~some["invalid"]]
             need = valid[~valid["already_there"]]
-            ways = need[need["found"]]
+            paths = need[need["found"]]
             rows[group] = {
                 "rows": len(some),
                 "already_there": float(valid["already_there"].mean()),
                 "found": float(need["found"].mean()) if len(need) else np.nan,
-                "cost": float(ways["cost"].median()),
-                "length": float(ways["length"].median()),
-                "changes": float(ways["changes"].mean()),
-                "steps": float(ways["steps"].mean()),
+                "cost": float(paths["cost"].median()),
+                "length": float(paths["length"].median()),
+                "changes": float(paths["changes"].mean()),
+                "steps": float(paths["steps"].mean()),
                 "invalid": len(some) - len(valid),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(self.by)
@@ -143,7 +143,7 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
     Args:
         frame: rows in user units, as a frame or a `Table`.
         by: a column of the frame, or a group for each row.
-        features: of the model; a group that is not one of them is not passed on to it.
+        features: the features of the model; a group that is not one of them is not passed on to it.
 
     Raises:
         InvalidInput: there is no such column, a group is missing, or there are too many.
@@ -173,7 +173,7 @@ def split_groups(frame: object, by: object, features: tuple[str, ...]) -> tuple[
     if groups.isna().any():
         raise InvalidInput(
             f"'by' must name a group for every row. {int(groups.isna().sum())} have none: "
-            "drop these rows or call their group something.",
+            "drop these rows, or give them a group.",
             argument="by",
         )
     if groups.nunique() > MOST_GROUPS:

@@ -21,9 +21,9 @@ class Batch:
 
     Attributes:
         explanations: one per row.
-        index: of the frame that was explained.
-        features: names, in the model's order.
-        others: the columns of that frame that the model does not know.
+        index: index of the frame.
+        features: names of the features, in the model's order.
+        others: columns of the frame that the model does not use.
 
     Example:
         >>> from daace import Explainer, GaussianMixture
@@ -67,11 +67,11 @@ class Batch:
             index=self.index[:SHOWN],
         )
         rest = max(0, len(self) - SHOWN)
-        said = [str(self.summary()), *([f"And {rest:,} more rows."] if rest else [])]
-        return render_frame(f"{len(self):,} explanations", frame, said=said)
+        sentences = [str(self.summary()), *([f"And {rest:,} more rows."] if rest else [])]
+        return render_frame(f"{len(self):,} explanations", frame, sentences=sentences)
 
     def summary(self) -> Summary:
-        """Return how many were found, and what they cost."""
+        """Return the number of paths found, and their mean cost and length."""
         tally = Tally()
         for e in self:
             notes = [note.to_record() for note in e.notes]
@@ -81,16 +81,16 @@ class Batch:
     def to_frame(self, *, detail: bool = False) -> pd.DataFrame:
         """Return one row per explanation: outcome, then the counterfactual in user units.
 
-        Columns that the model does not know come first, as they were given. The last column of
-        the outcome, `notes`, is what else the search has to say, such as that the time limit
-        cut it off, or why a row is invalid; it is empty where there is nothing. The features are
-        missing where no counterfactual was found. Where a column that was given has the name of a
-        column of the outcome, the latter is called 'explanation_...'.
+        Columns that the model does not use come first, unchanged. The last column of the outcome,
+        `notes`, contains remarks, such as that the time limit ended the search or why a row is
+        invalid; it may be empty. The features are missing if no counterfactual was found. If a
+        column of the frame has the name of a column of the outcome, the latter is called
+        'explanation_...'.
 
         Args:
             detail: as in the files of `explain_file`: also `changes`, the largest changes in
-                words, and for each feature x `x_start` and `x_change`, which is missing where
-                nothing changes.
+                words, and for each feature x `x_start` and `x_change`, which is missing if the
+                feature does not change.
         """
         outcomes = [to_outcome(e, detail=detail) for e in self]
         return self._layout.wide(outcomes, self.index, self._others, detail=detail)
@@ -98,7 +98,7 @@ class Batch:
     def changes(self) -> pd.DataFrame:
         """Return one row per change: feature, from, to, change and change_sd, as `e.changes()`.
 
-        Columns that the model does not know come first. Rows without a change are not there.
+        Columns that the model does not use come first. Rows without a change are left out.
         """
         outcomes = [to_outcome(e) for e in self]
         sd = self.explanations[0].sd if self.explanations else np.ones(len(self.features))

@@ -42,7 +42,7 @@ class ExplanationFront(Choices):
     """Explanations of one row, cheapest first; costlier ones are more certain or plausible.
 
     Attributes:
-        explanations: members of the front; none where no path to the goal was found.
+        explanations: members of the front; empty if no path to the goal was found.
     """
 
     explanations: tuple[Explanation, ...]
@@ -73,7 +73,7 @@ def check_search(planner: object) -> NSGA2:
     """Return a planner that can search for a front.
 
     Raises:
-        InvalidInput: it is another planner.
+        InvalidInput: the planner is not an `NSGA2`.
     """
     if not isinstance(planner, NSGA2):
         kind = type(planner).__name__
@@ -85,13 +85,13 @@ def search_front(query: Query, search: NSGA2, *, vertices: int) -> ExplanationFr
     """Return the front of one row as explanations.
 
     The genetic search shows which log-densities and probabilities can be reached together, but
-    its paths are far from the cheapest. So its members only set thresholds: between them and the
-    plain answer some are chosen, and planned for as `explain` does.
+    its paths are far from the cheapest. Its members therefore only set thresholds: some between
+    them and the plain answer are chosen, and each is planned for as by `explain`.
 
     Args:
-        query: what is asked about one row.
+        query: the question about one row.
         search: the genetic search.
-        vertices: waypoints between start and end of its paths.
+        vertices: number of waypoints between start and end of its paths.
     """
     problem = query.problem(0, query.settings.posterior(query.judge(0)))
     rng = np.random.default_rng(query.settings.seed)

@@ -27,7 +27,7 @@ class ManyRows(ABC):
 
     @abstractmethod
     def _settings(self, **given: Any) -> Settings:
-        """Return the settings of one question: the explainer's own, unless others were given."""
+        """Return the settings of one question: the explainer's own, unless overridden."""
 
     def explain_batch(
         self,
@@ -47,21 +47,23 @@ class ManyRows(ABC):
         strict: bool = False,
         seed: int = 0,
     ) -> Batch:
-        """Explain every row of a frame, in its order.
+        """Explain every row of a frame, in order.
 
-        A row that cannot be explained (a gap, text for a number, a rule that its start breaks) has
-        the status 'invalid_row' and the reason as a note; the others are answered.
+        A row that cannot be explained (a gap where the training table had none, text instead of a
+        number, a start that violates a constraint) has the status 'invalid_row' and the reason as
+        a note; the others are answered.
 
         Args:
             frame: rows in user units, as a DataFrame (pandas or polars) or a two-dimensional
-                array. Columns that the model does not know are passed through to the answers.
-            target: one class for all, or one per row; with two classes, the less probable one of
-                each row when left out.
-            n_jobs: processes, -1 for all processors; None is 1. It does not change the answers.
-            backend: runs the processes: 'loky' (joblib's own), 'dask' or 'ray'. A connected dask
-                client or ray cluster is used; else one is started on this machine.
-            progress: show a bar on stderr, or a line a minute in a log; or a function that is
-                called with the rows done and all rows.
+                array. Columns that the model does not use are passed through to the answers.
+            target: one class for all rows, or one per row; if there are two classes, None stands
+                for the less probable class of each row.
+            n_jobs: number of processes, -1 for one per core; None is 1. It does not change the
+                answers.
+            backend: backend of the processes: 'loky' (joblib's own), 'dask' or 'ray'. A connected
+                Dask client or Ray cluster is used; otherwise one is started on this machine.
+            progress: show a bar on stderr, or a line per minute in a log; or a function that is
+                called with the number of finished rows and of all rows.
             penalty: as in `explain`.
             plausibility: as in `explain`.
             min_log_prob: as in `explain`.
@@ -69,8 +71,8 @@ class ManyRows(ABC):
             constraints: as in `explain`.
             planner: as in `explain`.
             time_limit: seconds for each 32 to 160 rows, which are solved together.
-            strict: raise before the search begins if a row cannot be explained.
-            seed: of the random generator.
+            strict: raise an error before the search begins if a row cannot be explained.
+            seed: seed of the random generator.
 
         Raises:
             InvalidInput: as `explain`, before the search begins; for single rows only if `strict`.
@@ -102,16 +104,15 @@ class ManyRows(ABC):
 
         Args:
             frame: rows in user units, as a DataFrame or a `Table`.
-            by: a column of the frame, which need not be a feature of the model; or a group for
-                each row.
+            by: name of a column, which need not be a feature of the model; or one group per row.
             target: as in `explain_batch`.
             n_jobs: as in `explain_batch`.
             progress: as in `explain_batch`.
             strict: as in `explain_batch`.
-            seed: of the random generator.
+            seed: seed of the random generator.
 
         Raises:
-            InvalidInput: as `explain_batch`; or a group is missing, or there are too many.
+            InvalidInput: as for `explain_batch`; or a group is missing, or there are too many.
         """
         rows, groups = split_groups(frame, by, self.density.features_)
         answers = self.explain_batch(
@@ -136,33 +137,33 @@ class ManyRows(ABC):
     ) -> Summary:
         """Explain every row of a file, which may be larger than memory.
 
-        Finished rows are kept in a file beside the output, its name with '.part' at the end: after
-        a stop the same call continues from there. The answers are those of `explain_batch` on all
-        rows. An output has one writer at a time; a link stays a link, its target is replaced.
+        Finished rows are kept beside the output, in a file whose name ends in '.part': after an
+        interruption, the same call resumes from it. The answers are those of `explain_batch` on
+        all rows. An output has one writer at a time; if it is a link, its target is replaced.
 
         Args:
-            source: CSV, TSV or parquet; text may be compressed. Columns that the model does not
-                know are passed through to the answers.
-            output: CSV or parquet with a row per answer, as `Batch.to_frame(detail=True)`; or JSON
-                lines ('.jsonl') with whole explanations. It appears when all rows are explained.
-                In CSV, cost, log_prob, posterior and changes are rounded to six digits; starts and
-                ends are exact, because the row that is written must be the row that was judged.
-                Text that a spreadsheet would run has a single quote before it.
-            target: one class for all; with two classes, the less probable one of each row when
-                left out.
+            source: CSV, TSV or parquet file; text may be compressed. Columns that the model does
+                not use are passed through to the answers.
+            output: CSV or parquet file with one row per answer, as `Batch.to_frame(detail=True)`;
+                or JSON lines ('.jsonl') with complete explanations. It is written when all rows
+                are explained. In CSV, cost, log_prob, posterior and changes are rounded to six
+                digits; starts and ends are exact, because the row that is written must be the row
+                that was judged. Text that a spreadsheet would run is prefixed with a single quote.
+            target: one class for all rows; if there are two classes, None stands for the less
+                probable class of each row.
             n_jobs: as in `explain_batch`.
             backend: as in `explain_batch`.
             progress: as in `explain_batch`.
-            resume: continue from a '.part' file; False starts again.
+            resume: resume from a '.part' file; False starts again.
             time_limit: seconds for each 32 to 160 rows, which are solved together.
             strict: as in `explain_batch`.
-            long: CSV or parquet with a row per change, as `Batch.changes`.
-            seed: of the random generator.
+            long: write one row per change instead, as `Batch.changes`; CSV and parquet only.
+            seed: seed of the random generator.
 
         Raises:
-            InvalidInput: a file or a row is not what was expected, or the '.part' file belongs to
-                another question, model, classifier or user, or to a run that is not over.
-            MissingDependency: parquet without pyarrow.
+            InvalidInput: a file or a row is invalid, or the '.part' file belongs to another
+                question, model, classifier or user, or to a run that is still in progress.
+            MissingDependency: a parquet file is given, and pyarrow is not installed.
             OSError: the output cannot be written.
         """
         settings = self._settings(time_limit=time_limit, seed=seed)

@@ -25,7 +25,7 @@ from daace.planners.base import Plan
 if TYPE_CHECKING:
     from daace.explain.pictures.canvas import Plot
 
-#: Penalties of the scan when none are given.
+#: Default penalties of a scan.
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 #: Lengths and log-densities that differ by less are equal: the ends meet the goal to rounding.
@@ -36,13 +36,13 @@ ROUNDING = 1e-9
 class Tradeoff(Choices):
     """One explanation per penalty, from the shortest path to the most plausible one.
 
-    Along the scan neither the length nor the mean log-density of the path decreases: each path
-    found for one penalty is a candidate for all, and the cheapest such scan is chosen.
+    Along the scan, neither the length nor the mean log-density of the path decreases: each path
+    found for one penalty is a candidate for all, and the cheapest combination is chosen.
 
     Attributes:
         penalties: in ascending order.
-        explanations: one for each.
-        lengths: of each path, in standard deviations.
+        explanations: one per penalty.
+        lengths: length of each path, in standard deviations.
         log_probs: mean log-density along each path.
 
     Example:
@@ -69,11 +69,11 @@ class Tradeoff(Choices):
         return render_frame("From the shortest path to the most plausible one", frame)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per penalty.
+        """Return one row per penalty.
 
         Columns: penalty, found, length, log_prob (mean along the path), cost (at this penalty),
-        steps, posterior and percentile (at the end). Length and log_prob are missing where no
-        path was found.
+        steps, posterior and percentile (at the end). Length and log_prob are missing if no path
+        was found.
         """
         return pd.DataFrame(
             {
@@ -89,7 +89,7 @@ class Tradeoff(Choices):
         )
 
     def plot(self) -> Plot:
-        """Draw length against mean log-density, a point for each penalty."""
+        """Draw length against mean log-density, with one point per penalty."""
         from daace.explain.pictures.choice_plots import draw_tradeoff
 
         return draw_tradeoff(self.to_frame())

@@ -1,4 +1,4 @@
-"""Is the density good enough to be asked? Held-out fit, calibration, and what it remembers."""
+"""Checks of a density: held-out fit, calibration and membership."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: good fits of small tables had up to 17%, on rows of another kind the share was above 50%.
 RAREST, TOO_MANY_RARE = 1.0, 0.25
 
-#: Expected calibration error from which a probability does not mean what it says.
+#: Expected calibration error above which a warning is given.
 POORLY_CALIBRATED = 0.15
 
 #: Groups of rows, by how sure the model is, whose accuracy is compared with their confidence.
@@ -36,22 +36,22 @@ BINS = 10
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Check:
-    """How well a density describes rows that it has not seen.
+    """How well a density describes held-out rows.
 
     Attributes:
-        rows: looked at.
+        rows: number of held-out rows.
         log_prob: their mean log-density (model space).
-        expected: what the density expects of its own draws.
-        z: the difference in standard errors; real rows are rarely within 2 of a large table.
-        rare: share of rows less plausible than 99% of the draws; 0.01 is expected.
-        percentiles: of each row's log-density among the draws.
-        accuracy: how often the most probable class is the class.
+        expected: mean log-density of the density's own samples.
+        z: the difference in standard errors; on large tables, real rows are rarely within 2.
+        rare: share of rows less plausible than 99% of the samples; 0.01 is expected.
+        percentiles: percentile of each row's log-density among the samples.
+        accuracy: share of rows whose most probable class is the recorded one.
         brier: mean squared error of the probabilities, summed over classes.
-        brier_baseline: that of the classes' shares, whatever the row.
+        brier_baseline: the same for the shares of the classes, which ignore the features.
         brier_error: standard error of the difference of these two.
         calibration_error: mean difference between confidence and accuracy (ECE).
         reliability: rows, confidence and accuracy of groups of equal size.
-        warnings: what is wrong, one sentence each; none if the density can be trusted.
+        warnings: one sentence per problem; empty if there is none.
 
     Example:
         >>> from daace import fit, load_table
@@ -76,12 +76,12 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether there is nothing to warn of."""
+        """Whether there are no warnings."""
         return not self.warnings
 
     @property
     def numbers(self) -> str:
-        """The measures as text, a line each."""
+        """The measures as text, one per line."""
         lines = [
             f"{self.rows} rows",
             f"mean log p        {self.log_prob:.4g} (expected {self.expected:.4g}, z {self.z:.3g})",
@@ -96,11 +96,11 @@ class Check:
         return "\n".join([self.numbers, *(self.warnings or ("No warnings.",))])
 
     def _repr_html_(self) -> str:
-        said = self.warnings or ("No warnings.",)
-        return render_frame(f"{self.rows:,} held-out rows", self.to_frame(), said=said)
+        sentences = self.warnings or ("No warnings.",)
+        return render_frame(f"{self.rows:,} held-out rows", self.to_frame(), sentences=sentences)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the numbers, a row each: value, and what to compare it with."""
+        """Return one row per measure: its value, and the value to compare it with."""
         rows = [
             ("log_prob", self.log_prob, self.expected),
             ("z", self.z, 0.0),
@@ -112,42 +112,43 @@ class Check:
         return pd.DataFrame(rows, columns=["measure", "value", "compare"]).set_index("measure")
 
     def plot(self) -> Plot:
-        """Draw where the rows stand among the draws, and how calibrated the classes are."""
+        """Draw the percentiles of the rows among samples, and the calibration of the classes."""
         from daace.explain.pictures.model_plots import draw_check
 
         return draw_check(self.percentiles, self.reliability)
 
 
 def check_density(density: ConditionalDensity, table: object, judge: Posterior | None) -> Check:
-    """Compare a density with rows that it has not seen.
+    """Check a density on held-out rows.
 
     Args:
-        density: fitted.
+        density: a fitted density.
         table: held-out rows with their classes, as a `Table` or a frame.
-        judge: of the class; the density when None.
+        judge: the model that decides the class; None for the density.
 
     Raises:
-        InvalidInput: the table has no rows, other features, or classes that are not known.
+        InvalidInput: the table has no rows, other features, or unknown classes.
     """
     X, labels = model_rows(density, table)
-    said = HeldOut(density.log_joint(X), labels, density.draws_)
-    return summarize(said, name_of(density), None if judge is None else judge.log_posterior(X))
+    held_out = HeldOut(density.log_joint(X), labels, density.draws_)
+    posteriors = None if judge is None else judge.log_posterior(X)
+    return summarize(held_out, name_of(density), posteriors)
 
 
-def summarize(said: HeldOut, kind: str, log_posteriors: FloatArray | None = None) -> Check:
-    """Return how well a density does on rows.
+def summarize(held_out: HeldOut, kind: str, log_posteriors: FloatArray | None = None) -> Check:
+    """Return how well a density fits rows.
 
     Args:
-        said: what it says of them.
-        kind: of the density.
-        log_posteriors: log p(y | x) of the model that decides the class, `(rows, classes)`; the
-            density's when left out.
+        held_out: log-densities and classes of the rows.
+        kind: kind of the density.
+        log_posteriors: log p(y | x) of the model that decides the class, `(rows, classes)`; None
+            for the density's.
     """
-    labels, draws = said.labels, said.draws
-    log_prob = log_sum_exp(said.log_joint)
+    labels, draws = held_out.labels, held_out.draws
+    log_prob = log_sum_exp(held_out.log_joint)
     percentiles = np.array([draws.percentile(value) for value in log_prob])
     if log_posteriors is None:
-        log_posteriors = log_posterior(said.log_joint)
+        log_posteriors = log_posterior(held_out.log_joint)
     shares = np.exp(log_posteriors)
     truth = labels[:, None] == np.arange(shares.shape[1])
     errors = ((shares - truth) ** 2).sum(axis=1)
@@ -179,7 +180,7 @@ def as_frame(rows: object, *, name: str) -> pd.DataFrame:
 
     Args:
         rows: in user units.
-        name: of the argument, for the message.
+        name: name of the argument, for the message.
 
     Raises:
         InvalidInput: it is neither.
@@ -198,7 +199,7 @@ def as_table(density: ConditionalDensity, rows: object, *, name: str) -> Table:
     Args:
         density: knows its features and its class column.
         rows: a `Table`, which is returned as it is, or a frame.
-        name: of the argument, for the message.
+        name: name of the argument, for the message.
 
     Raises:
         InvalidInput: it is neither, lacks a column, or has cells that cannot be read.
@@ -293,33 +294,33 @@ def reliability(shares: FloatArray, truth: BoolArray) -> pd.DataFrame:
 def find_warnings(
     kind: str, rare: float, brier: float, baseline: float, error: float
 ) -> tuple[str, ...]:
-    """Return what is wrong with a density of this kind, one sentence each."""
+    """Return the problems of a density of this kind, one sentence each."""
     found = []
     others = " or ".join(f"'{name}'" for name in learned_kinds() if name != kind)
     if rare > TOO_MANY_RARE:
         found.append(
-            f"{100 * rare:.0f}% of the rows are less plausible than 99% of what the density "
-            "expects: they are of another kind than those it was fitted on, or it fits poorly; "
-            f"fit it on such rows, or try density={others}."
+            f"{100 * rare:.0f}% of the rows are less plausible than 99% of the density's samples: "
+            "they differ from the training rows, or the density fits poorly. Fit it on such rows, "
+            f"or try density={others}."
         )
     if brier >= baseline:
         found.append(
             f"The probabilities (Brier score {brier:.3g}) are no better than the shares of the "
-            f"classes ({baseline:.3g}): do not trust the classes that the paths lead to."
+            f"classes ({baseline:.3g}): do not rely on the classes of the ends."
         )
     elif error > POORLY_CALIBRATED:
         found.append(
-            f"The probabilities are off by {100 * error:.0f}% on average: ask for a larger "
-            "'min_posterior', or pass a calibrated classifier."
+            f"The probabilities are off by {100 * error:.0f}% on average: raise 'min_posterior', "
+            "or pass a calibrated classifier."
         )
     return tuple(found)
 
 
-# What a density remembers -------------------------------------------------------------------------
+# Membership ---------------------------------------------------------------------------------------
 
 
 def membership_auc(density: ConditionalDensity, training: object, held_out: object) -> float:
-    """Return how well log p tells training rows from others: 0.5 not at all, 1 always.
+    """Return how well log p distinguishes training rows from others: 0.5 not at all, 1 always.
 
     The area under the ROC curve, that is the probability that a training row is denser than a
     held-out row; ties count half.

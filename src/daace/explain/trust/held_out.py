@@ -28,14 +28,14 @@ SHARES = ("rare", "accuracy", "calibration_error")
 
 
 def judge_held_out(density: ConditionalDensity, table: Table) -> HeldOut | None:
-    """Return what a density that was just fitted, or one like it, says of rows it has not seen.
+    """Evaluate a density that was just fitted, or one fitted in the same way, on held-out rows.
 
     Args:
-        density: fitted on the table.
-        table: all of it.
+        density: the density, fitted on the table.
+        table: the whole table.
 
     Returns:
-        None where that cannot be measured, as for very small tables.
+        Log-densities and classes of the held-out rows; None if there are too few rows.
     """
     try:
         with warnings.catch_warnings():
@@ -45,16 +45,16 @@ def judge_held_out(density: ConditionalDensity, table: Table) -> HeldOut | None:
         return None
 
 
-def summarize_fit(said: HeldOut, density: ConditionalDensity) -> Check:
-    """Return how a density does on held-out rows.
+def summarize_fit(held_out: HeldOut, density: ConditionalDensity) -> Check:
+    """Return how well a density fits held-out rows.
 
-    Of the single rows' percentiles only quantiles are kept, at 0, 0.01, ..., 1.
+    Of the percentiles of single rows, only quantiles are kept, at 0, 0.01, ..., 1.
 
     Args:
-        said: of these rows.
-        density: whose check it is.
+        held_out: log-densities and classes of these rows.
+        density: the density.
     """
-    return _without_single_rows(summarize(said, name_of(density)))
+    return _without_single_rows(summarize(held_out, name_of(density)))
 
 
 def _without_single_rows(check: Check) -> Check:
@@ -96,7 +96,7 @@ def _merged(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def to_record(check: Check | None) -> dict[str, Any] | None:
-    """Return what a model file keeps of a check."""
+    """Return the record of a check for a model file."""
     if check is None:
         return None
     return {

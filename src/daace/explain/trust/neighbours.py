@@ -1,4 +1,4 @@
-"""How close a path comes to single rows: does it copy somebody?"""
+"""Distances of a path to single rows: whether a waypoint is a record."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def nearest_rows(e: Answer, rows: object) -> pd.DataFrame:
     Returns:
         for each waypoint the distance (standard deviations), the position of the closest row, and
         the percentile of that distance among those of the rows to their own closest row: near 0
-        the waypoint copies somebody, near 100 nobody is like it.
+        the waypoint is a copy of a row, near 100 no row is like it.
 
     Raises:
         InvalidInput: there are fewer than two rows, or they have other columns.

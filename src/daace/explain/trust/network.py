@@ -29,15 +29,15 @@ MOST_MIXED = 4
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Arcs between features, with the coefficient that each has in the mean of its child.
+    """The arcs of a Bayesian network, with the coefficient of each in the mean of its child.
 
     Attributes:
-        arcs: parent, child, coefficient (standard deviations of the child per standard deviation
-            of the parent; mean over classes and profiles, weighted by their share), sign: 1 or
-            -1, 0 where it is not the same in every class and profile; and the lowest and highest
-            coefficient of any class and profile.
+        arcs: parent; child; coefficient (standard deviations of the child per standard deviation
+            of the parent; mean over classes and profiles, weighted by their share); sign (1 or -1,
+            or 0 if it differs between classes or profiles); lowest and highest coefficient of any
+            class and profile.
         features: names of the nodes.
-        of_class: features whose parent the class is.
+        of_class: features that have the class as a parent.
         target: name of the class.
         left_out: features that are not shown.
         profiles: whether some class has several profiles.
@@ -57,7 +57,7 @@ class Network:
     profiles: bool = False
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the arcs between features: `arcs`, a copy."""
+        """Return a copy of `arcs`."""
         return self.arcs.copy()
 
     def plot(self) -> Plot:
@@ -92,8 +92,8 @@ def read_network(
 
     Args:
         density: a `LinearGaussianNetwork`.
-        features: nodes to show; those with the strongest arcs when left out.
-        most: how many those are, at most.
+        features: features to show; None for those with the strongest arcs.
+        most: maximum number of features if `features` is None.
 
     Raises:
         InvalidInput: the density is not a network, or has no such feature.

@@ -1,4 +1,4 @@
-"""Questions about a model itself: is it good enough, what does it remember, how is it built?"""
+"""Reviews of a model: its fit, its privacy and its structure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daace.explain.trust.network import Network, read_network
 
 
 class ModelReview(ABC):
-    """The questions about a model that an `Explainer` answers besides those about rows."""
+    """The methods of an `Explainer` that review its model."""
 
     density: ConditionalDensity
 
@@ -23,14 +23,14 @@ class ModelReview(ABC):
         """The classifier that judges the class; None if the density does."""
 
     def check(self, table: object) -> Check:
-        """Compare the density with rows that it has not seen, and warn if it is weak.
+        """Check the density on held-out rows, and warn if it is weak.
 
         Args:
             table: held-out rows with their classes, as a `Table` or a frame with the class
-                column. Rows that the density was fitted on make it look better than it is.
+                column. On rows that it was fitted on, a density looks better than it is.
 
         Raises:
-            InvalidInput: the table has no rows, other features, or classes that are not known.
+            InvalidInput: the table has no rows, other features, or unknown classes.
         """
         result = check_density(self.density, table, self._classifier_judge)
         for sentence in result.warnings:
@@ -38,24 +38,24 @@ class ModelReview(ABC):
         return result
 
     def membership(self, training: object, held_out: object) -> float:
-        """Return how well the density tells its training rows from others.
+        """Return how well the density distinguishes its training rows from held-out ones.
 
         Args:
             training: rows that it was fitted on, as a `Table` or a frame with the class column.
-            held_out: rows of the same kind that it was not fitted on, as one or the other.
+            held_out: rows that it was not fitted on, in the same form.
 
         Returns:
-            the probability that a training row is denser than a held-out one (AUC): 0.5 if the
-            density has not learned its rows by heart, 1 if it gives them away.
+            The probability that a training row is denser than a held-out one (AUC): 0.5 if they
+            cannot be told apart, 1 if every training row can be identified.
         """
         return membership_auc(self.density, training, held_out)
 
     def network(self, *, features: Sequence[str] | None = None, most: int = 30) -> Network:
-        """Return the Bayesian network behind the answers: a frame of arcs, and a plot.
+        """Return the Bayesian network behind the answers: a frame of its arcs, and a plot.
 
         Args:
-            features: nodes to show; those with the strongest arcs when left out.
-            most: how many those are, at most.
+            features: features to show; None for those with the strongest arcs.
+            most: maximum number of features if `features` is None.
 
         Raises:
             InvalidInput: the density is not a Bayesian network, or has no such feature.

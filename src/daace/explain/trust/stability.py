@@ -29,13 +29,13 @@ TRIES = 100
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """An explanation compared with what other seeds and other samples give.
+    """An explanation compared with those for other seeds and other samples.
 
     Attributes:
-        frame: a row per comparison. `kind` is 'seed' or 'refit'; `found` and `cost` are those of
-            the new answer; `distance` is how far its end is from the old one (standard
-            deviations); `holds` says whether the old end still has the target as probable as
-            asked, and `plausible` whether it is still as plausible as asked, in the new model.
+        frame: one row per comparison. `kind` is 'seed' or 'refit'; `found` and `cost` are those of
+            the new answer; `distance` is the distance of its end from the old one, in standard
+            deviations; `holds` and `plausible` are whether the old end still has the required
+            probability of the target and the required plausibility in the new model.
     """
 
     frame: pd.DataFrame
@@ -75,7 +75,7 @@ def measure_stability(
     if query is None or e.plan is None:
         raise InvalidInput(
             "Stability can be measured only for an explanation fresh from explainer.explain: "
-            "one that was read from JSON knows no model."
+            "one that was read from JSON has no model."
         )
     if not e.found:
         raise InvalidInput("Stability can be measured only for a path that was found.")
@@ -138,7 +138,7 @@ def refit(density: ConditionalDensity, table: Table) -> ConditionalDensity:
         )
     names = inspect.signature(type(density)).parameters
     fresh = type(density)(**{name: getattr(density, name) for name in names})
-    with warnings.catch_warnings():  # the sample repeats rows; the original fit had its say
+    with warnings.catch_warnings():  # the sample repeats rows; the original fit has warned already
         warnings.simplefilter("ignore", UserWarning)
         fitted: ConditionalDensity = fresh.fit(table)
     return fitted

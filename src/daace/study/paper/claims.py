@@ -61,11 +61,11 @@ class Claim:
 
 
 def check_claims(results: StudyResults) -> list[Claim]:
-    """Return the claims (a) to (j) with what the records say about each.
+    """Return the claims (a) to (j) with the verdict of the records on each.
 
     Args:
-        results: of a study whose algorithms have the paper's names; parts about others are
-            'not run'.
+        results: the results of a study whose algorithms have the paper's names; parts about
+            others are 'not run'.
     """
     return [Claim(letter, text, tuple(state(results))) for letter, (text, state) in CLAIMS.items()]
 
@@ -301,7 +301,7 @@ def _in_almost_all(settings: list[Contest], overall: Contest, a: str, b: str) ->
         return statement
     many = len(settings)
     lower = sum(bool(c.test.mean_ranks[a] < c.test.mean_ranks[b]) for c in settings)
-    found = [contest.says_lower(a, b) for contest in settings]
+    found = [contest.verdict_lower(a, b) for contest in settings]
     won, lost = found.count("holds"), found.count("does not hold")
     verdict: Verdict = "does not hold"
     if lower >= ALMOST_ALL * many:

@@ -32,7 +32,7 @@ def draw_paper_figures(results: StudyResults) -> Drawn:
     """Yield name, caption and figure of what the paper shows by penalty and by threshold.
 
     Args:
-        results: of the study.
+        results: the results of the study.
     """
     for setting, measure in BY_SETTING:
         if results.problems[setting].nunique() > 1:

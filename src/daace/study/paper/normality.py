@@ -114,7 +114,7 @@ def show_p(p_value: float) -> str:
     """Return a p-value that may be too small for a float.
 
     Args:
-        p_value: of the test.
+        p_value: p-value of the test.
 
     Example:
         >>> show_p(0.0123), show_p(0.0)

@@ -1,4 +1,4 @@
-"""What the page of a study says about the paper: where they differ, and which claims hold."""
+"""Sections of a study's page about the paper: deviations from it, and which claims hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_sections(results: StudyResults) -> list[str]:
     """Return the sections about the paper; none if no claim is about this study's algorithms.
 
     Args:
-        results: of the study.
+        results: the results of the study.
     """
     claims = check_claims(results)
     if not any(claim.tested for claim in claims):

@@ -29,7 +29,7 @@ def changes_by_group(means: pd.DataFrame, counts: Mapping[str, int], *, xlabel: 
     Args:
         means: a row per group, a column per domain; high = good.
         counts: counties in each group.
-        xlabel: what the groups are.
+        xlabel: name of the groups.
     """
     figure = Plot(figsize=(8.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
@@ -51,7 +51,7 @@ def most_changed(tops: Mapping[str, pd.Series], labels: Mapping[str, str]) -> Pl
 
     Args:
         tops: by domain: mean absolute change in sd, by variable.
-        labels: of the variables.
+        labels: labels of the variables.
     """
     rows = [(domain, str(name), size) for domain, top in tops.items() for name, size in top.items()]
     figure = Plot(figsize=(8.8, 0.9 + 0.27 * len(rows)), layout="constrained")
@@ -75,7 +75,7 @@ def changes_of_variables(changes: Mapping[str, pd.DataFrame], labels: Mapping[st
 
     Args:
         changes: by domain: a row per county, a column per variable, in sd.
-        labels: of the variables.
+        labels: labels of the variables.
     """
     rows = [(domain, str(name)) for domain, frame in changes.items() for name in frame.columns]
     data = [changes[domain][name].to_numpy() for domain, name in rows]
@@ -100,7 +100,7 @@ def densities_compared(rows: Sequence[Mapping[str, Any]], published: Mapping[str
     """Draw the mean log p(x, y) of each density on each set of rows, and the paper's number.
 
     Args:
-        rows: what was measured: model, rows, log_joint.
+        rows: the measurements: model, rows, log_joint.
         published: the paper's number, by model.
     """
     models = list(dict.fromkeys(str(row["model"]) for row in rows))
@@ -131,7 +131,7 @@ def counties_by_algorithm(changes: Mapping[str, pd.DataFrame], *, title: str) ->
 
     Args:
         changes: by the title of the panel: a row per algorithm, a column per domain; high = good.
-        title: of the figure.
+        title: title of the figure.
     """
     figure = Plot(figsize=(12.5, 4.3), layout="constrained")
     grid = figure.subplots(1, len(changes), sharey=True, squeeze=False)[0]

@@ -28,9 +28,9 @@ def county_map(
     Args:
         outlines: rings by FIPS code.
         values: value by FIPS code; counties without one stay grey.
-        colours: of the values.
-        labels: of the values, in the legend.
-        title: what the map says.
+        colours: colours of the values.
+        labels: labels of the values, in the legend.
+        title: title of the map.
         empty: what grey means; nothing in the legend if there is no grey county.
     """
     figure = Plot(figsize=(9.6, 6.4), layout="constrained")

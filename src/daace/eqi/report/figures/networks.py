@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from daace._typing import FloatArray
 from daace.explain.pictures.canvas import INK, Plot
 
-#: Green is positive, red negative; told apart by the dash as well.
+#: Green is positive; red and dashed is negative.
 GREEN, RED = "#1A7F4B", "#C0392B"
 
 
@@ -40,7 +40,7 @@ def whole_network(
     Args:
         arcs: parent, child and effect; an arc from the class has a parent that is not a node.
         domains: nodes of each domain, its index first.
-        colours: of the domains.
+        colours: colours of the domains.
     """
     figure = Plot(figsize=(10.5, 9.0), layout="constrained")
     axes = figure.add_subplot()
@@ -116,9 +116,9 @@ def draw_circle(
 
     Args:
         axes: where to.
-        names: of the nodes.
+        names: names of the nodes.
         arcs: parent, child and effect; those with an end elsewhere are left out.
-        labels: of the nodes.
+        labels: labels of the nodes.
         values: whether the effects are written beside the arcs.
     """
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / len(names)
