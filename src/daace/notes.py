@@ -34,6 +34,8 @@ SENTENCES: dict[str, str] = {
     "nobody_can_change": "Perhaps nobody can change {listed}: name what cannot change as 'fixed'.",
     "others_doubt": "{doubting} of {models} other models trained on the table give '{target}' less "
     "than 50% at the end.",
+    "rare_level": "'{level}' of '{feature}' is rare or unknown: the model takes it for one of the "
+    "rare levels.{hint}",
     "rule_in_the_way": "{words} stands in the way: without it there is a path.",
     "rule_too_strict": "{words} stands in the way: {enough:.15g} would be enough.",
     "rules_also_in_the_way": "Leaving out {words} would also do.",

@@ -597,6 +597,19 @@ def test_constant_columns_are_left_out_and_said(run, folder):
     assert run("explain", "constant.daace", "constant.csv", "--to", "versicolor")[0] == 0
 
 
+def test_fit_shows_how_columns_were_read(run, folder):
+    frame = load_table("loans").to_frame().head(400)
+    frame["purpose"] = frame["purpose"].where(frame.index != 3, "boat")
+    frame.to_csv(folder / "loans.csv", index=False)
+    code, _, err = run("fit", "loans.csv", "--target", "decision", "-o", "l.daace")
+    assert code == 0
+    assert "  categories: education, housing, purpose (rare levels apart)\n" in err
+    assert "  numbers: savings (0 apart)\n" in err
+    assert "  whole numbers: age, employed_years, income, " in err
+    assert "credit_score (missing apart)" in err
+    assert "--kind NAME=KIND" in err
+
+
 def test_fit_says_what_held_out_rows_are_like(run, folder):
     code, _, err = run("fit", "data.csv", "--target", "class", "--drop", "id", "-o", "m.daace")
     assert code == 0

@@ -376,6 +376,8 @@ DAYS = pd.date_range("2024-01-01", periods=ROWS)
         ([*map(str, range(ROWS - 1)), "?"], "text among the numbers of 'a' (row 199)"),
         (_cycle("1,000", "2,500"), "Got numbers with commas in 'a': convert them"),
         ([f"{i % 60}%" for i in range(ROWS)], "Got numbers with signs in 'a', such as '0%'"),
+        ([f"{10 * (i % 5)}%" for i in range(ROWS)], "Got numbers with signs in 'a', such as '0%'"),
+        ([f"{i % 60}.50 EUR" for i in range(ROWS)], "signs in 'a', such as '0.50 EUR'"),
         (pd.cut(np.arange(ROWS), 3), "text, numbers or truth values. Got interval"),
         (pd.Categorical(_cycle(*DAYS[:2])), "text, numbers or truth values. Got datetime64"),
     ],

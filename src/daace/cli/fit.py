@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 #: Values that Python and JSON write differently.
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
+#: Kinds of columns, in words.
+KINDS = {
+    "number": "numbers",
+    "whole": "whole numbers",
+    "ordered": "ordered",
+    "category": "categories",
+}
+
 #: How a training ended, in words.
 ENDED = {
     "epochs": "the maximum",
@@ -119,7 +127,29 @@ def fit(
         f"Learned {names} and the classes {quote(table.classes.tolist())} from {len(table)} rows: "
         f"{output}"
     )
+    for line in _on_columns(table):
+        note(line)
     note(_on_held_out(explainer.held_out, explainer.density))
+
+
+def _on_columns(table: Table) -> list[str]:
+    """Return how the columns were read, a line for each kind; nothing if all are plain numbers."""
+    features = table.encoding.features
+    if all(feature.kind == "number" and not feature.atoms for feature in features):
+        return []
+    lines = []
+    for kind, words in KINDS.items():
+        names = []
+        for feature in features:
+            if feature.kind == kind:
+                rare = ("rare levels",) if feature.pooled else ()
+                apart = rare if feature.coded else feature.words[1:]
+                names.append(feature.name + (f" ({', '.join(apart)} apart)" if apart else ""))
+        if names:
+            lines.append(f"  {words}: {', '.join(names)}")
+    if any(feature.kind != "number" for feature in features):
+        lines.append("  Read otherwise by --kind NAME=KIND and --order NAME=LOW,...,HIGH.")
+    return lines
 
 
 def _check_use(data: Path, output: Path, learning: Learning) -> None:

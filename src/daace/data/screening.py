@@ -25,7 +25,7 @@ DATE = re.compile(
 MOSTLY = 0.9
 
 #: Signs of shares and money around a number.
-SIGNS = re.compile(r"[%$€£,\s]")
+SIGNS = re.compile(r"[%$€£¥,\s]|\b(CHF|EUR|GBP|JPY|USD)\b")
 
 
 def screen(name: str, series: pd.Series, *, category: bool = False) -> pd.Series:
@@ -143,8 +143,8 @@ def _check_text(name: str, series: pd.Series, *, category: bool) -> None:
     if all(commas) and not all(plain):
         convert = f"frame['{name}'].str.replace(',', '').astype(float)"
         got = f"numbers with commas in {quote([name])}"
-    elif all(bare) and not all(plain) and not levels:
-        convert = f"frame['{name}'].str.replace(r'[%$€£,]', '', regex=True).astype(float)"
+    elif all(bare) and not all(plain):  # however few: as levels they would lose their order
+        convert = f"frame['{name}'].str.replace(r'[^0-9.eE+-]', '', regex=True).astype(float)"
         got = f"numbers with signs in {quote([name])}, such as '{distinct[0]}'"
     elif all(plain) and not levels:
         convert = f"frame.astype({{'{name}': float}})"

@@ -13,7 +13,13 @@ from daace.explain.answers.answer import ALONG
 from daace.explain.answers.opinions import find_certainty, find_views, judge_path
 from daace.explain.answers.provenance import Provenance
 from daace.explain.answers.reasons import relaxed_thresholds
-from daace.explain.answers.remarks import find_denial, find_doubts, find_oddities, find_ungiven
+from daace.explain.answers.remarks import (
+    find_denial,
+    find_doubts,
+    find_oddities,
+    find_rare_levels,
+    find_ungiven,
+)
 from daace.explain.asking.query import Query
 from daace.explain.asking.solving import Solved
 from daace.explain.explanation import Explanation
@@ -70,6 +76,7 @@ def explain_solved(
         notes=(
             *plan.notes,
             *find_oddities(problem, path),
+            *find_rare_levels(density.encoding_, query.values[row], query.like(row)),
             *find_ungiven(settings.rules, problem),
             *settings.weakness,
             *denied,

@@ -157,3 +157,18 @@ def test_that_there_is_no_other_way_is_said() -> None:
     e = Explainer(density).explain([1.8, 0.0], target="well", alternatives=2)
     assert (e.found, e.alternatives) == (True, ())
     assert e.notes == ("No other path was found for at most 1.5 times the cost.",)
+
+
+def test_a_level_that_is_not_named_is_pointed_out() -> None:
+    levels = ["North", "South"] * 20 + ["Islands"] * 3
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"region": levels, "x": rng.normal(size=43)})
+    frame["class"] = np.where(frame["x"] + rng.normal(size=43) > 0, "yes", "no")
+    explainer = daace.fit(frame, target="class", judge="density")
+    for level, hint in (("north", " Did you mean 'North'?"), ("Islands", "")):
+        e = explainer.explain({"region": level, "x": -2.0}, target="yes")
+        (note,) = [note for note in e.notes if note.code == "rare_level"]
+        assert note.startswith(f"'{level}' of 'region' is rare or unknown")
+        assert note.fields["hint"] == hint
+    e = explainer.explain({"region": "North", "x": -2.0}, target="yes")
+    assert "rare_level" not in [note.code for note in e.notes]

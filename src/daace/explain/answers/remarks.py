@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pandas as pd
 
-from daace._wording import quote
+from daace._typing import FloatArray
+from daace._wording import did_you_mean, quote
+from daace.data.encoding import Encoding
 from daace.density.base import ConditionalDensity
 from daace.exceptions import InvalidInput
 from daace.explain.trust.check import POORLY_CALIBRATED, TOO_MANY_RARE, Check
@@ -104,6 +106,29 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
     if recorded == current:
         return ()
     return (Note.of("class_denied", recorded=recorded, current=current),)
+
+
+def find_rare_levels(
+    encoding: Encoding, row: FloatArray, cells: pd.DataFrame | None
+) -> tuple[Note, ...]:
+    """Return a note on each level of a row that the model does not name.
+
+    It cannot tell a misspelt level from one that too few rows had.
+
+    Args:
+        encoding: knows the levels.
+        row: in user units.
+        cells: of the row as the user has them; None if the model names them all.
+    """
+    if cells is None:
+        return ()
+    notes = []
+    for j, feature in enumerate(encoding.features):
+        if feature.pooled and row[j] == feature.pool_code:
+            level = str(cells[feature.name].iloc[0])
+            hint = did_you_mean(level, [str(known) for known in feature.levels])
+            notes.append(Note.of("rare_level", level=level, feature=feature.name, hint=hint))
+    return tuple(notes)
 
 
 def find_ungiven(rules: Constraints, problem: Problem) -> tuple[Note, ...]:
