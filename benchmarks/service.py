@@ -1,7 +1,8 @@
 """The explorer's API against the same calls in Python, and under the load of many clients.
 
 First the same questions are asked in turn of `Explainer.explain` and of the API on loopback, each
-row for the first time: what the API takes more is JSON, views, threads and HTTP. Then clients ask
+row for the first time: what the API takes more is JSON, views, threads and HTTP. CPU time is that
+of the process that answers, and says more on a busy machine. Then clients ask
 for a minute, all at once, each about its own rows; every answer is compared with Python's.
 
     python -m benchmarks.service --clients 50 --seconds 60
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import socket
 import subprocess
@@ -22,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
@@ -60,6 +61,12 @@ class Server:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
+    @property
+    def cpu(self) -> float:
+        """CPU time that the server has taken, in seconds."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
     def explain(self, row: dict[str, Any], target: str | None = None) -> dict[str, Any]:
         answer = self.client.post("/api/explain", json={"row": row, "target": target})
         answer.raise_for_status()
@@ -72,18 +79,21 @@ class Server:
 
 
 def side_by_side(server: Server, explainer: Explainer, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return the seconds of each answer, from Python and from the API, in turn."""
+    """Return the seconds and CPU seconds of each answer, from Python and from the API, in turn."""
+    askers = {
+        "python": (explainer.explain, time.process_time),
+        "api": (server.explain, lambda: server.cpu),
+    }
     lines = []
     for number, row in enumerate(rows):
-        seconds = {}
+        line = {}
         for who in ("python", "api") if number % 2 else ("api", "python"):
-            began = time.perf_counter()
-            if who == "python":
-                explainer.explain(row)
-            else:
-                server.explain(row)
-            seconds[who] = time.perf_counter() - began
-        lines.append(seconds)
+            ask, cpu = askers[who]
+            began, used = time.perf_counter(), cpu()
+            ask(row)
+            line[who] = time.perf_counter() - began
+            line[f"{who} cpu"] = cpu() - used
+        lines.append(line)
     return pd.DataFrame(lines).iloc[2:]  # the first two fill caches
 
 
@@ -131,8 +141,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=30)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--only", default="", help="models whose name contains this")
     options = parser.parse_args()
     for name, judge in MODELS:
+        if options.only not in f"{name} {judge}":
+            continue
         explainer = daace.fit(load_table(name), judge=judge)
         people = People.drawn(explainer.density)
         rows = [people.row(number)["row"] for number in range(options.rows)]
@@ -142,13 +155,18 @@ def main() -> None:
             server = Server(path)
             try:
                 times = 1000 * side_by_side(server, explainer, rows)
-                more = np.median(times["api"] - times["python"])
+                more, cpu = times["api"] - times["python"], times["api cpu"] - times["python cpu"]
                 print(
                     f"{name}, {judge}: Python {times['python'].median():.0f} ms, "
-                    f"API {times['api'].median():.0f} ms, more {more:+.0f} ms (medians)"
+                    f"API {more.median():+.0f} ms (medians); CPU {times['python cpu'].mean():.0f} "
+                    f"ms, API {cpu.mean():+.0f} ms (means)",
+                    flush=True,
                 )
                 limits = {"clients": options.clients, "seconds": options.seconds}
-                print(f"  {options.clients} clients: {load(server, explainer, rows, **limits)}")
+                print(
+                    f"  {options.clients} clients: {load(server, explainer, rows, **limits)}",
+                    flush=True,
+                )
             finally:
                 server.stop()
 

@@ -192,7 +192,7 @@ def test_a_link_is_followed_on_the_open_page(page):
 
 def test_a_step_is_edited_and_planned_on_from(page):
     before = page.question()["row"]
-    page.click(".steps button", "plan on")
+    page.click(".steps button", "plan from")
     page.settle()
     page.until(lambda: page.question()["row"] != before, "another start")
     assert "then step" in page.text(".who")
@@ -209,12 +209,12 @@ def test_two_plans_are_compared(page):
     assert "probability" in page.text(".compare")
 
 
-def test_other_ways_are_shown_on_demand(page):
+def test_other_plans_are_shown_on_demand(page):
     page.click(".card button", "What speaks against")
     page.until(
         lambda: page.run("return document.querySelectorAll('.reasons li').length"), "reasons"
     )
-    page.click(".card button", "Look for other ways")
+    page.click(".card button", "Look for other plans")
     page.until(lambda: "Searching" not in page.text(".dx"), "alternatives")
 
 

@@ -232,7 +232,7 @@ class CountyPage {
     const { categories } = this.facts;
     this.headline.textContent = plan.found
       ? `${plan.county}: from “${categories[plan.category]}” to “${categories[plan.target]}”`
-      : `${plan.county}: no way to “${categories[plan.target]}” was found`;
+      : `${plan.county}: no path to “${categories[plan.target]}” was found`;
     put(this.words, plan.found ? this.found(plan) : this.failed(plan));
   }
 

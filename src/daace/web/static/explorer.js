@@ -93,13 +93,13 @@ class Explorer {
         draw: reasonList,
       }),
       alternatives: new OnDemand({
-        button: "Look for other ways",
-        about: "Other plans that cost at most half as much again.",
+        button: "Look for other plans",
+        about: "Other plans that cost at most 50% more.",
         ask: ask("alternatives", { count: 3 }),
         draw: (found) => alternativeList(found, take),
       }),
       tradeoff: new OnDemand({
-        button: "Compare short and plausible ways",
+        button: "Compare short and plausible paths",
         about: "From the shortest path to the one that stays among the most usual cases.",
         ask: ask("tradeoff"),
         draw: (found) => tradeoffPicture(found, take),
@@ -140,7 +140,7 @@ class Explorer {
           part("What changes", "From start to end, largest first.", this.changes),
           part("Features along the path", "Distance from the start, in standard deviations.", views.features.element),
           part("Terrain", "", TerrainView.legend(), views.terrain.element),
-          part("Along the way", "The dashed line is what was asked for.", views.along.element),
+          part("Along the path", "The dashed line is what was asked for.", views.along.element),
           part("Who agrees", "Probability of the goal at the start (ring) and at the end (dot), as each judge sees it.", views.judges.element),
           part("What brings it about", "Gain in log-odds; features move together, so one can count against the goal.", views.bars.element),
           part("What depends on what", "", NetworkView.legend(), this.network.element),
@@ -149,7 +149,7 @@ class Explorer {
           this.backend.can.batches
             ? part("Many people", "The goal and the rules hold for every row of a CSV file.", new Batch(this.backend, this.store).element)
             : null,
-          wide(part("Other ways", "", demands.alternatives.element)),
+          wide(part("Other plans", "", demands.alternatives.element)),
           wide(part("Groups of similar cases", "", this.profiles)),
         ),
       ),

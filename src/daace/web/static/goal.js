@@ -18,7 +18,7 @@ export class Goal {
       this.changes(),
       this.most(),
       this.slider("penalty", 0, 10, 0.5, (value) =>
-        value === 0 ? "shortest way" : value >= 5 ? "stays among usual cases" : `weight ${value}`,
+        value === 0 ? "shortest path" : value >= 5 ? "stays among usual cases" : `weight ${value}`,
       ),
     ];
     this.element = h("div", { class: "goals" }, this.parts.map((part) => part.element));

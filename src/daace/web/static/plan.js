@@ -94,7 +94,7 @@ export class Plan {
             class: "quiet",
             onclick: () => this.acts.replan(answer.waypoints[number + 1], number + 1),
           },
-          number + 1 === answer.steps.length ? "Edit this end and plan on" : "Edit this step and plan on",
+          number + 1 === answer.steps.length ? "Edit this end and plan from it" : "Edit this step and plan from it",
         ),
       ),
     );
