@@ -35,3 +35,14 @@ def test_what_cannot_be_held_stays_where_it_is() -> None:
     found = eliminate(np.eye(3), np.zeros(3), np.array([1.0, 5.0, 2.0]), np.array([0, 2]))
     assert found.order.tolist() == [0, 2]
     assert found.ends.tolist() == [[0.0, 5.0, 2.0], [0.0, 5.0, 0.0]]
+
+
+def test_curvatures_may_differ_by_any_factor() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    H, x, end = root @ root.T + np.eye(4), np.zeros(4), rng.normal(size=4)
+    plain = eliminate(H, x, end, np.arange(4))
+    factor = np.array([1e9, 1.0, 1e-6, 1.0])
+    scaled = eliminate(H * np.outer(factor, factor), x, end / factor, np.arange(4))
+    assert scaled.order.tolist() == plain.order.tolist()
+    np.testing.assert_allclose(scaled.ends * factor, plain.ends, rtol=1e-6)

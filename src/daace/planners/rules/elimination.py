@@ -22,6 +22,9 @@ TERRAIN = 0.2
 #: Weight of a threshold that the end must stay at, against the mean curvature.
 THRESHOLD = 1e4
 
+#: Added to the diagonal of ones of the scaled curvature, so that it has an inverse.
+RIDGE = 1e-10
+
 #: Slack, in nats, below which a threshold of the goal is active.
 ACTIVE = 0.05
 
@@ -69,7 +72,9 @@ def eliminate(H: FloatArray, x: FloatArray, end: FloatArray, free: IntArray) -> 
         end: of a path at rest.
         free: columns that change and can be held.
     """
-    inverse = np.linalg.inv(H[np.ix_(free, free)])
+    unit = np.sqrt(H[free, free])  # weights may differ by any factor
+    scaled = H[np.ix_(free, free)] / np.outer(unit, unit) + RIDGE * np.eye(len(free))
+    inverse = np.linalg.inv(scaled) / np.outer(unit, unit)
     change, held = (end - x)[free], np.zeros(len(free), dtype=bool)
     order, ends = np.empty(len(free), dtype=np.intp), np.repeat(end[None], len(free), axis=0)
     for step in range(len(free)):
