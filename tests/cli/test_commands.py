@@ -174,7 +174,7 @@ def test_none_found_is_exit_code_one(run):
         (("model.daace", "data.csv", "--min-posterior", "2"), "'--min-posterior' must be at"),
         (("model.daace", "data.csv", "--time-limit", "0"), "'--time-limit' must be"),
         (("nothing.daace", "data.csv"), "'nothing.daace' does not exist."),
-        (("data.csv", "data.csv"), "'data.csv' is not a model file, or a damaged one"),
+        (("data.csv", "data.csv"), "'data.csv' is damaged or not a model file"),
         (("model.daace", "nothing.csv"), "'nothing.csv' does not exist"),
         (("model.daace", "model.daace"), "must end in .csv"),
         (

@@ -169,7 +169,7 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_what_is_not_a_zip(tmp_path, content):
     path = tmp_path / "m"
     path.write_bytes(content)
-    assert "is not a model file, or a damaged one" in refused(path)
+    assert "is damaged or not a model file" in refused(path)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99, 0.9999])

@@ -85,7 +85,7 @@ def read_archive(file: Path) -> dict[str, bytes]:
         raise
     except Exception as error:  # zipfile raises many kinds of error on hostile bytes
         raise ModelFileError(
-            f"'{file}' is not a model file, or a damaged one: {reason(error)}."
+            f"'{file}' is damaged or not a model file: {reason(error)}."
         ) from None
 
 

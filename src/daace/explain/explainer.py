@@ -153,7 +153,8 @@ class Explainer(ManyRows, ModelReview):
         query = Query.of_row(settings, row, target)
         solved = solve_row(query)
         best = explain_solved(query, solved).with_model(query)
-        if best.status == "goal_unreachable" and self.classifier_budget is None:
+        known = any(note.code == "too_many_changes" for note in best.notes)
+        if best.status == "goal_unreachable" and self.classifier_budget is None and not known:
             return replace(best, notes=(*best.notes, *find_reasons(solved.problem)))
         if alternatives == 0:
             return best

@@ -166,7 +166,7 @@ def _add_errors(app: FastAPI) -> None:
         return _failure(error.status_code, str(error.detail), headers=headers)
 
     def internal(_: Request, error: Exception) -> Response:
-        return _failure(500, "An internal error; the server's log says more.")
+        return _failure(500, "Internal error; see the server's log.")
 
     app.add_exception_handler(InvalidInput, invalid)
     app.add_exception_handler(RequestValidationError, unexpected)

@@ -154,10 +154,7 @@ def test_how_many_changes_would_be_enough_is_told() -> None:
     explainer = Explainer(density, constraints=Constraints(max_changed=1, upper={"x1": 9.0}))
     e = explainer.explain([0.0, 0.0, 0.0], target="well", min_log_prob=-4.5)
     assert not e.found
-    assert e.notes == (
-        "No path was found that changes at most 1 feature: 3 would be enough.",
-        "'max_changed' (1) stands in the way: without it there is a path.",
-    )
+    assert e.notes == ("No path was found that changes at most 1 feature: 3 would be enough.",)
     enough = Constraints(max_changed=3)
     assert explainer.explain(
         [0.0, 0.0, 0.0], target="well", min_log_prob=-4.5, constraints=enough

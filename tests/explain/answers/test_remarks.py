@@ -113,7 +113,7 @@ def test_many_rows_that_give_another_class_than_the_model(
     batch = explainer.explain_batch(rows, target="paid")
     assert batch.to_frame()["notes"].tolist() == said
     assert batch.summary().denied == 1
-    assert "the model predicts another class for 1 of them than they state" in str(batch.summary())
+    assert "for 1 of them the recorded class differs from the prediction" in str(batch.summary())
     assert explainer.explain_batch(rows.drop(columns="class")).summary().denied == 0
 
     for suffix in (".csv", ".parquet"):

@@ -46,7 +46,7 @@ class Summary:
             were = "was" if self.cut_off == 1 else "were"
             text += f"; {self.cut_off} of them {were} cut off by the time limit"
         if self.denied:
-            text += f"; the model predicts another class for {self.denied} of them than they state"
+            text += f"; for {self.denied} of them the recorded class differs from the prediction"
         if self.statuses.get("found", 0):
             text += f"; mean cost {self.cost:.3g}, mean number of steps {self.steps:.1f}"
         return f"{text}. {self.weak}".rstrip()

@@ -142,7 +142,7 @@ class Explorer {
           part("Terrain", "", TerrainView.legend(), views.terrain.element),
           part("Along the path", "The dashed line is what was asked for.", views.along.element),
           part("Who agrees", "Probability of the goal at the start (ring) and at the end (dot), as each judge sees it.", views.judges.element),
-          part("What brings it about", "Gain in log-odds; features move together, so one can count against the goal.", views.bars.element),
+          part("What raises the probability", "Gain in log-odds; features move together, so one can count against the goal.", views.bars.element),
           part("What depends on what", "", NetworkView.legend(), this.network.element),
           part("Why not now?", "", demands.reasons.element),
           part("Short or plausible", "", demands.tradeoff.element),
