@@ -7,112 +7,54 @@ method sees, for four unseen judges and for the distance to real rows of the tar
 refused rows are the queries. Immutable columns of the schema are fixed where a method can do that.
 NICE is optional: pip install --no-deps NICEx==0.2.3.
 
-Per method, pooled over tables and classifiers: valid (the classifier accepts the returned row), L0
-(columns that differ), L1 and L2 (range-scaled, a switch is 1), near (mean Gower distance to the 5
-nearest unseen rows of the target), broken (a value of another type or level than any row has),
-immutable (a fixed column changed), unseen (share of pairs of an end and an unseen judge that
-accept), ms (CPU per row).
+Per method: valid (share of the rows for which the classifier accepts the row that was returned).
+Of the rows that were returned: L0 (columns that differ), L1 and L2 (range-scaled, a switch is 1),
+near (mean Gower distance to the 5 nearest unseen rows of the target), broken (a value of another
+type or level than any row has, or a derived column that does not fit), immutable (a fixed column
+changed), unseen (share of pairs of an end and an unseen judge that accept). ms is CPU time of a
+row. L0 and ms are medians of a table and classifier, all others means; the summary is the mean over
+tables and classifiers, each counting once.
+
+Answers are lines of `recourse.json` beside this module; those that are there are not computed
+again, so that more rows can be asked about later.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import importlib.util
 import io
 import json
-import os
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 import daace
+from benchmarks.mixed_task import LEAKING as LEAKING
+from benchmarks.mixed_task import Ruler
+from benchmarks.mixed_task import Task as Task
 from daace import Constraints, Table
+
+RECORD = Path(__file__).with_suffix(".json")
 
 TABLES = (
     "south_german_credit", "adult", "compas", "credit_default", "heart_cleveland", "bank_marketing",
 )  # fmt: skip
 
-#: Columns that are left out: they give the answer away, are weights, or another model's output.
-LEAKING = {
-    "adult": ["fnlwgt"],
-    "compas": ["decile_score", "score_text"],
-    "bank_marketing": ["duration"],
-}
-
-#: Rows of a table that are used at most.
-MOST_ROWS = 6000
+#: Classifiers that decide.
+CLASSIFIERS = ("forest", "mlp")
 
 #: Takes one refused row and returns a row with the target, or None.
 Method = Callable[[pd.DataFrame], pd.DataFrame | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A table in three parts.
-
-    Attributes:
-        name: of the table.
-        frame: all rows; the class is 1 where the outcome is favourable, else 0.
-        seen: rows that methods and classifiers may use.
-        unseen: rows for judges and distances.
-        asked: rows to choose queries from.
-        numbers: columns that are numbers.
-        whole: columns that are whole numbers.
-        fixed: columns that nobody can change.
-    """
-
-    name: str
-    frame: pd.DataFrame
-    seen: pd.DataFrame
-    unseen: pd.DataFrame
-    asked: pd.DataFrame
-    numbers: list[str]
-    whole: list[str]
-    fixed: list[str]
-
-    @classmethod
-    def read(cls, name: str, *, seed: int = 0) -> Task:
-        """Read a table of `$DAACE_DATA/mixed`; rows with gaps are dropped, as peers need."""
-        folder = Path(os.environ["DAACE_DATA"]) / "mixed"
-        schema = json.loads((folder / "schema.json").read_text())[name]
-        frame = pd.read_csv(folder / schema["file"]).drop(columns=LEAKING.get(name, []))
-        target = schema["target"]
-        frame = frame.dropna().sample(frac=1, random_state=seed).head(MOST_ROWS)
-        frame["class"] = (frame.pop(target).astype(str) == str(schema["favourable"])).astype(int)
-        frame = frame.reset_index(drop=True)
-        features = frame.columns[:-1]
-        numbers = [n for n in features if pd.api.types.is_numeric_dtype(frame[n])]
-        whole = [n for n in numbers if (frame[n] == frame[n].round()).all()]
-        fixed = [n for n in schema["suggested_immutable"] if n in features]
-        first, second = int(0.4 * len(frame)), int(0.8 * len(frame))
-        parts = frame.iloc[:first], frame.iloc[first:second], frame.iloc[second:]
-        return cls(name, frame, *parts, numbers, whole, fixed)
-
-    @property
-    def features(self) -> list[str]:
-        """Names of the columns without the class."""
-        return list(self.frame.columns[:-1])
-
-    def pipeline(self, model: Any) -> Any:
-        """Return a classifier on raw columns."""
-        from sklearn.compose import make_column_transformer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-        others = [n for n in self.features if n not in self.numbers]
-        columns = make_column_transformer(
-            (StandardScaler(), self.numbers),
-            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), others),
-        )
-        return make_pipeline(columns, model)
 
 
 def classifiers(task: Task) -> dict[str, Any]:
@@ -125,7 +67,7 @@ def classifiers(task: Task) -> dict[str, Any]:
         "mlp": MLPClassifier((32,), alpha=0.1, max_iter=300, random_state=0),
     }
     X, y = task.seen[task.features], task.seen["class"]
-    return {name: task.pipeline(model).fit(X, y) for name, model in models.items()}
+    return {name: task.pipeline(models[name]).fit(X, y) for name in CLASSIFIERS}
 
 
 def unseen_judges(task: Task) -> list[Any]:
@@ -148,28 +90,48 @@ def unseen_judges(task: Task) -> list[Any]:
 # Methods ------------------------------------------------------------------------------------------
 
 
-def ours(task: Task, model: Any) -> dict[str, Method]:
-    """Return our default, judged by the classifier, and FACE over the same density."""
-    table = Table.from_frame(task.seen, target="class")
-    explainer = daace.fit(table)
-    rules = Constraints(fixed=[n for n in task.fixed if n in explainer.density.features_])
-    judged = daace.Explainer(
-        explainer.density,
-        committee=explainer.committee,
-        judge=explainer.judge,
-        classifier=model,
-        constraints=rules,
-    )
+class Both:
+    """A classifier that asks another one and the committee, for columns as the other one has them.
 
-    def ask(row: pd.DataFrame, **settings: Any) -> pd.DataFrame | None:
+    Args:
+        model: the other one.
+        committee: its probability counts half of what it asks for by default, so that 0.5 and more
+            is said where the other one says so, and every judge gives its default.
+    """
+
+    def __init__(self, model: Any, committee: Any) -> None:
+        self.classes_, self.feature_names_in_ = model.classes_, model.feature_names_in_
+        self._model, self._committee = model, committee
+
+    def predict_proba(self, rows: pd.DataFrame) -> np.ndarray:
+        committee = self._committee
+        X = committee.density.to_model(rows)
+        others = 0.5 * np.exp(committee.log_posterior(X)[:, 1]) / committee.defaults[1]
+        accepted = np.minimum(self._model.predict_proba(rows)[:, 1], others)
+        return np.column_stack([1 - accepted, accepted])
+
+
+def ours(task: Task, model: Any) -> dict[str, Method]:
+    """Return our methods: who decides is the classifier alone, or the committee as well."""
+    explainer = daace.fit(Table.from_frame(task.seen, target="class"))
+    density, committee = explainer.density, explainer.committee
+    rules = Constraints(fixed=[n for n in task.fixed if n in density.features_])
+    assert committee is not None
+
+    def ask(judged: daace.Explainer, row: pd.DataFrame, **settings: Any) -> pd.DataFrame | None:
         e = judged.explain(row, target=1, **settings)
         return e.path.iloc[[-1]] if e.found else None
 
-    face = daace.Face(explainer.density.to_model(task.seen), graph="density", nodes=500)
+    def judged_by(classifier: Any) -> daace.Explainer:
+        return dataclasses.replace(explainer, classifier=classifier, constraints=rules)
+
+    face = daace.Face(density.to_model(task.seen), graph="density", nodes=500)
+    alone = judged_by(model)
     return {
-        "daace": ask,
-        "daace, min_posterior 0.7": partial(ask, min_posterior=0.7),
-        "daace, FACE": partial(ask, planner=face),
+        "daace": partial(ask, alone),
+        "daace, min_posterior 0.7": partial(ask, alone, min_posterior=0.7),
+        "daace, with committee": partial(ask, judged_by(Both(model, committee))),
+        "daace, FACE": partial(ask, alone, planner=face),
     }
 
 
@@ -235,119 +197,77 @@ def nice(task: Task, model: Any) -> dict[str, Method]:
     return methods
 
 
-# What came out ------------------------------------------------------------------------------------
+def methods_of(task: Task, model: Any) -> dict[str, Method]:
+    """Return all methods that are installed, by name."""
+    return {**ours(task, model), **dice(task, model), **nice(task, model)}
 
 
-@dataclass(frozen=True, eq=False)
-class Ruler:
-    """Measures ends on one table.
+def run(name: str, kind: str, rows: int, done: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the line of each answer that is not there yet.
 
-    Attributes:
-        task: the table.
-        model: the classifier that decides.
-        judges: those that no method has seen.
+    Args:
+        name: of the table.
+        kind: of the classifier.
+        rows: refused rows to ask about.
+        done: lines that are there.
     """
-
-    task: Task
-    model: Any
-    judges: list[Any]
-
-    def measure(self, row: pd.DataFrame, end: pd.DataFrame | None) -> dict[str, float]:
-        """Return the measurements of one answer; only `found` if there is none."""
-        if end is None:
-            return {"found": 0.0, "valid": 0.0}
-        task = self.task
-        end = end[task.features]
-        moves = self._moves(end, row)[0]
-        target = task.unseen[task.unseen["class"] == 1][task.features]
-        near = np.sort(self._moves(end, target).mean(axis=1))[:5].mean()
-        accepted = [float(judge.predict(end)[0] == 1) for judge in self.judges]
-        return {
-            "found": 1.0,
-            "valid": float(self.model.predict_proba(end)[0, 1] >= 0.5),
-            "L0": float((moves > 1e-9).sum()),
-            "L1": float(moves.sum()),
-            "L2": float(np.sqrt((moves**2).sum())),
-            "near": float(near),
-            "broken": float(self._broken(end)),
-            "immutable": float(any(moves[task.features.index(name)] > 1e-9 for name in task.fixed)),
-            "unseen": float(np.mean(accepted)),
-        }
-
-    def _moves(self, end: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
-        parts = []
-        for name in self.task.features:
-            old, new = rows[name], end[name].iloc[0]
-            if name in self.task.numbers:
-                span = float(np.ptp(self.task.frame[name])) or 1.0
-                parts.append(np.abs(old.astype(float).to_numpy() - float(new)) / span)
-            else:
-                parts.append((old.astype(str) != str(new)).to_numpy(dtype=float))
-        return np.column_stack(parts)
-
-    def _broken(self, end: pd.DataFrame) -> bool:
-        for name in self.task.features:
-            known, value = self.task.frame[name], end[name].iloc[0]
-            if name not in self.task.numbers:
-                if str(value) not in set(known.astype(str)):
-                    return True
-                continue
-            number = float(value)
-            fraction = name in self.task.whole and number != round(number)
-            if fraction or (number < 0 <= known.min()):
-                return True
-        return False
-
-
-def run(name: str, *, rows: int) -> list[dict[str, Any]]:
-    """Return the measurements of every answer on one table."""
+    here = [line for line in done if (line["table"], line["classifier"]) == (name, kind)]
     task = Task.read(name)
-    judges = unseen_judges(task)
-    records = []
-    for kind, model in classifiers(task).items():
-        refused = task.asked[task.features][model.predict(task.asked[task.features]) == 0]
-        queries = refused.head(rows)
-        ruler = Ruler(task, model, judges)
-        for label, method in {
-            **ours(task, model),
-            **dice(task, model),
-            **nice(task, model),
-        }.items():
-            started, measured = time.process_time(), []
-            ends = []
-            for k in range(len(queries)):
-                with contextlib.redirect_stderr(io.StringIO()):
-                    ends.append(method(queries.iloc[[k]]))
-            spent = (time.process_time() - started) / max(len(queries), 1)
-            for k, end in enumerate(ends):
-                measured.append(ruler.measure(queries.iloc[[k]], end))
-            records += [
-                {"table": name, "classifier": kind, "method": label, "ms": 1000 * spent, **one}
-                for one in measured
-            ]
-            mean = pd.DataFrame(measured).mean().round(3).to_dict()
-            print(f"{name}, {kind}, {label}: {1000 * spent:.0f} ms, {mean}", flush=True)
-    return records
+    model = classifiers(task)[kind]
+    ruler = Ruler(task, model, unseen_judges(task))
+    asked = task.asked[task.features]
+    refused = asked[model.predict(asked) == 0].head(rows)
+    for label, method in methods_of(task, model).items():
+        known = {line["row"] for line in here if line["method"] == label}
+        for k in sorted({*range(len(refused))} - known):
+            row = refused.iloc[[k]]
+            began = time.process_time()
+            end = answer(method, row)
+            spent = 1000 * (time.process_time() - began)
+            measured = {n: round(value, 5) for n, value in ruler.measure(row, end).items()}
+            key = {"table": name, "classifier": kind, "method": label, "row": k}
+            yield key | {"ms": round(spent)} | measured
+
+
+def answer(method: Method, row: pd.DataFrame) -> pd.DataFrame | None:
+    """Return what a method says of a row, without its progress bars."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        return method(row)
+
+
+def summary(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the mean over tables and classifiers of each method, over rows that all answered."""
+    frame = pd.DataFrame(lines)
+    asked = frame.groupby(["table", "classifier", "row"])["method"].transform("nunique")
+    frame = frame[asked == frame["method"].nunique()]
+    groups = frame.groupby(["method", "table", "classifier"], sort=False)
+    each = groups.mean(numeric_only=True).drop(columns=["row", "found"])
+    each["L0"], each["ms"] = groups["L0"].median(), groups["ms"].median()
+    result = each.groupby("method", sort=False).mean()
+    result.insert(0, "n", frame.groupby("method").size())
+    return result.round(3)
 
 
 def main() -> None:
-    """Run and print the table."""
+    """Answer what is missing in the record, and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=50)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--out", type=Path, default=Path("recourse.json"))
+    parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=TABLES)
+    parser.add_argument("--classifiers", nargs="+", default=list(CLASSIFIERS), choices=CLASSIFIERS)
+    parser.add_argument("--record", type=Path, default=RECORD)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    records: list[dict[str, Any]] = []
-    if options.out.exists():
-        records = json.loads(options.out.read_text())
-    for name in options.tables:
-        if not any(record["table"] == name for record in records):  # resumes after a stop
-            records += run(name, rows=options.rows)
-            options.out.write_text(json.dumps(records))
-    frame = pd.DataFrame(records)
-    by_table = frame.groupby(["method", "table", "classifier"]).mean(numeric_only=True)
-    print(by_table.groupby("method").mean().round(3).to_string())
+    done = json.loads(options.record.read_text()) if options.record.exists() else []
+    with threadpool_limits(1):
+        for name in options.tables:
+            for kind in options.classifiers:
+                for line in run(name, kind, options.rows, done):
+                    done.append(line)
+                    text = ",\n ".join(json.dumps(one) for one in done)
+                    options.record.write_text(f"[\n {text}\n]\n", encoding="utf-8")
+            here = [line for line in done if line["table"] == name]
+            print(name, summary(here).to_string(), sep="\n", flush=True)
+    print("all", summary(done).to_string(), sep="\n")
 
 
 if __name__ == "__main__":

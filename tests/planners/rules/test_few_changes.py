@@ -10,6 +10,7 @@ import pytest
 from benchmarks.mixed_oracle import make_problem
 from daace import (
     Constraints,
+    GaussianMixture,
     Goal,
     Landscape,
     LinearGaussianNetwork,
@@ -169,3 +170,19 @@ def question_on_loans() -> Problem:
         if not problem.met_by(problem.x):
             return problem
     raise AssertionError("every row meets the goal")
+
+
+def test_features_are_tried_one_by_one_where_the_order_leads_no_further() -> None:
+    """Among profiles, the shape of the terrain at one end says little about other ends."""
+    rng = np.random.default_rng(1)
+    means = rng.normal(size=(6, 12)) * 1.2
+    roots = rng.normal(size=(6, 12, 12)) * 0.35
+    covariances = [root @ root.T + 0.2 * np.eye(12) for root in roots]
+    density = GaussianMixture([1.0] * 6, means, covariances, ["a", "b"] * 3)
+    X, _ = density.sample(24, rng=np.random.default_rng(1))
+    x = X[density.predict_proba(X)[:, 1] < 0.5][2]
+    problem = Problem(x, Landscape(density), Goal("b", min_posterior=0.9))
+    plain, sparse = solve(problem), solve(problem, sparsity=0.25)
+    assert problem.met_by(sparse.waypoints[-1])
+    assert sparse.cost <= 1.25 * plain.cost * (1 + 1e-9)
+    assert (sparse.waypoints != x).any(axis=0).sum() <= 5

@@ -2,7 +2,9 @@
 
 From the best path on, sets of features to hold are proposed by `elimination`, several sizes at
 once, and the paths of all problems and sets move downhill together (`held_paths`). The smallest set
-of changes that keeps to the limit is where the next round begins.
+of changes that keeps to the limit is where the next round begins. What is proposed rests on the
+shape of the terrain at the end of a path: where that leads no further and still many features
+change, each is tried by itself.
 """
 
 from __future__ import annotations
@@ -25,8 +27,14 @@ from daace.planners.rules.held_paths import HeldPaths, changed_features, columns
 #: Shares of the changing features that the first round tries to hold.
 FIRST_DROPS = (0.9, 0.7, 0.5, 0.3, 0.12)
 
-#: Largest number of rounds.
-ROUNDS = 8
+#: Largest number of rounds, and of those in which each feature is tried by itself.
+ROUNDS, ALONE_ROUNDS = 8, 12
+
+#: Number of changes that people can follow: with no more, features are not tried by themselves.
+FOLLOWED = 5
+
+#: Sets of the smallest size, the cheapest first, from which each feature is taken by itself.
+BEAM = 3
 
 #: With at most this many sets of the wanted size, all are tried; else this many neighbours of the
 #: best one.
@@ -64,6 +72,7 @@ class Trials:
         most: largest number of features that may change.
         seen: all sets by their features.
         drop: features that the last round held; 0 before the first.
+        alone: whether each feature is tried by itself in the next round.
         stuck: whether no single feature could be held.
     """
 
@@ -74,6 +83,7 @@ class Trials:
     most: int
     seen: dict[bytes, FreeSet] = field(default_factory=dict)
     drop: int = 0
+    alone: bool = False
     stuck: bool = False
 
     def __post_init__(self) -> None:
@@ -118,6 +128,8 @@ class Trials:
     def sizes(self) -> set[int]:
         """Return the numbers of changes to try next."""
         count, drop = self.best.size, self.drop
+        if self.alone:
+            return {count - 1}
         drops = {int(np.ceil(count * share)) for share in FIRST_DROPS}
         if drop:
             drops = {2 * drop, drop, -(-drop // 2), -(-drop // 4), 1}
@@ -133,9 +145,19 @@ class Trials:
         after, least = self.best.size, before - max(sizes)
         if after < before:
             self.drop = before - after
+        elif least > 1:
+            self.drop = least // 2
         else:
-            self.stuck = least == 1
-            self.drop = max(1, least // 2)
+            self.stuck = self.alone
+            self.alone = True
+        self.stuck |= self.alone and after <= FOLLOWED
+
+    def parts(self) -> Iterator[FreeSet]:
+        """Yield sets with one feature less than the best ones, which have the same size."""
+        size = self.best.size
+        for one in [one for one in self.ranked()[:BEAM] if one.size == size]:
+            for j in np.flatnonzero(one.free):
+                yield one._replace(free=_with(one.free, int(j), value=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +190,7 @@ class FewChanges:
             if plan.status is Status.FOUND and len(plan.waypoints) > 1
         ]
         trials = [trial for trial in trials if np.isfinite(trial.plain.cost)]
-        for _ in range(ROUNDS if self.most is None else 2 * ROUNDS):
+        for _ in range(ALONE_ROUNDS + (ROUNDS if self.most is None else 2 * ROUNDS)):
             going = [trial for trial in trials if not trial.over]
             if not going or self.clock.expired:
                 break
@@ -237,6 +259,8 @@ class FewChanges:
         slack, pullback = self.batch.terrain.region.take(owner).slack_and_pullback(ends)
         slopes = pullback()
         for k, (one, wanted) in enumerate(zip(begin, sizes, strict=True)):
+            if trials[k].alone:
+                yield from ((k, part) for part in trials[k].parts())
             x = self.batch.starts[owner[k]]
             known = slopes.shape[1]  # a classifier made of trees has no slopes
             H = curvature(held.descent.metric, ends[k] - x, slack[k, :known], slopes[k])
