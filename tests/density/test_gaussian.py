@@ -99,3 +99,11 @@ def test_the_gradient_along_segments_is_that_of_differences() -> None:
         ahead, behind = (density.log_joint_along(p, nodes)[0] for p in (paths + step, paths - step))
         slope = (W * (ahead - behind)).sum() / 2e-6
         assert gradient[index] == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_a_path_without_segments_has_no_course(components: int, rng: np.random.Generator) -> None:
+    density = GaussianMixture(*random_mixture(3, components=components, rng=rng))
+    joint, pullback = density.log_joint_along(np.zeros((2, 1, 3)), np.array([0.2, 0.9]))
+    assert joint.shape == (2, 0, 2, 2)
+    assert not pullback(joint).any()

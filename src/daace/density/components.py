@@ -76,12 +76,17 @@ class ClassComponents:
 
     def log_joint_along(self, paths: FloatArray, nodes: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y) along segments and its pullback, as `ConditionalDensity` defines."""
-        joint, _, pullback = self.log_joint_to_end(paths, nodes)
+        joint, _, pullback = self._along(paths, nodes)
         nowhere = np.empty((len(paths), 0, self.classes))
         return joint, lambda W: pullback(W, nowhere)[0]
 
     def log_joint_to_end(self, paths: FloatArray, nodes: FloatArray) -> ToEnd:
         """Return log p(x, y) along segments and at ends, as `ConditionalDensity` defines it."""
+        along, ends, pullback = self._along(paths, nodes)
+        return along, ends[:, 0], pullback
+
+    def _along(self, paths: FloatArray, nodes: FloatArray) -> ToEnd:
+        """Return the same; ends have the shape `(paths, 1, classes)`, none without segments."""
         if self.codes is None:
             joint, ends, pullback = self.gaussians.log_joint_to_end(paths, nodes)
         else:
@@ -91,15 +96,15 @@ class ClassComponents:
             joint, ends, inner = self.gaussians.log_joint_to_end(numbers, nodes, elsewhere)
             logs = self._log_codes(codes[:, 1:], elsewhere)
             joint += logs[:, :, None]
-            ends += logs[:, -1]
+            ends += logs[:, -1:]
 
             def pullback(W: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
                 gradient, slopes = inner(W, V)
                 return layout.join(gradient), layout.join(slopes)
 
         along, spread = self._by_class(joint)
-        there, spread_ends = self._by_class(ends[:, None])
-        return along, there[:, 0], lambda W, V: pullback(spread(W), spread_ends(V))
+        there, spread_ends = self._by_class(ends)
+        return along, there, lambda W, V: pullback(spread(W), spread_ends(V))
 
     def _by_component(self, X: FloatArray) -> tuple[FloatArray, Pullback]:
         """Return log p(x, y, component) of rows and its pullback."""

@@ -123,6 +123,8 @@ class WhitenedGaussians:
     ) -> ToEnd:
         """Return log p along segments and at the ends of paths, and the pullback of both.
 
+        The ends have the shape `(paths, 1, components)`; there are none without segments.
+
         Between residuals r and s at its ends, a segment has `(1 - t) r + t s`, whose square is
         `(1 - t)^2 r'r + 2 t (1 - t) r's + t^2 s's`: only waypoints need the whitener. In memory
         nodes are the last axis: components are summed along the axis before it.
@@ -153,7 +155,8 @@ class WhitenedGaussians:
         flat = products.reshape(-1, 3) @ (-0.5 * powers)
         joint = flat.reshape(*shape, len(nodes))
         joint += constant[..., None]
-        ends = (constant if elsewhere is None else constant[:, -1]) - 0.5 * products[:, -1, :, 2]
+        last = constant if elsewhere is None else constant[:, -1:]
+        ends = last - 0.5 * products[:, -1:, :, 2]
 
         def pullback(W: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
             looks = V.shape[1]

@@ -45,7 +45,7 @@ class PathOptimizer(Planner):
         ... )
         >>> problem = Problem(np.zeros(2), Landscape(density), Goal("well", min_posterior=0.9))
         >>> plan = PathOptimizer().solve(problem, rng=np.random.default_rng(0))
-        >>> plan.found, plan.waypoints[-1].round(2).tolist()
+        >>> plan.found, (plan.waypoints[-1].round(2) + 0.0).tolist()  # 0.0 instead of -0.0
         (True, [2.55, 0.0])
     """
 
