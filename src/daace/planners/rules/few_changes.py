@@ -33,9 +33,6 @@ ROUNDS, ALONE_ROUNDS = 8, 12
 #: Number of changes that people can follow: with no more, features are not tried by themselves.
 FOLLOWED = 5
 
-#: Sets of the smallest size, the cheapest first, from which each feature is taken by itself.
-BEAM = 3
-
 #: With at most this many sets of the wanted size, all are tried; else this many neighbours of the
 #: best one.
 SETS = 60
@@ -152,13 +149,6 @@ class Trials:
             self.alone = True
         self.stuck |= self.alone and after <= FOLLOWED
 
-    def parts(self) -> Iterator[FreeSet]:
-        """Yield sets with one feature less than the best ones, which have the same size."""
-        size = self.best.size
-        for one in [one for one in self.ranked()[:BEAM] if one.size == size]:
-            for j in np.flatnonzero(one.free):
-                yield one._replace(free=_with(one.free, int(j), value=False))
-
 
 @dataclass(frozen=True, eq=False)
 class FewChanges:
@@ -259,8 +249,6 @@ class FewChanges:
         slack, pullback = self.batch.terrain.region.take(owner).slack_and_pullback(ends)
         slopes = pullback()
         for k, (one, wanted) in enumerate(zip(begin, sizes, strict=True)):
-            if trials[k].alone:
-                yield from ((k, part) for part in trials[k].parts())
             x = self.batch.starts[owner[k]]
             known = slopes.shape[1]  # a classifier made of trees has no slopes
             H = curvature(held.descent.metric, ends[k] - x, slack[k, :known], slopes[k])
@@ -268,7 +256,8 @@ class FewChanges:
             order = eliminate(H, x, ends[k], numbers)
             for smaller in _chain(one, order, wanted):
                 yield k, smaller
-            for j in np.flatnonzero(one.free & ~self._numbers[: len(one.free)]):
+            alone = trials[k].alone | ~self._numbers[: len(one.free)]
+            for j in np.flatnonzero(one.free & alone):
                 yield k, one._replace(free=_with(one.free, int(j), value=False))
 
     @property
