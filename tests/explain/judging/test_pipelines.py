@@ -66,6 +66,10 @@ LOOKED_UP = {
         ),
         FOREST,
     ),
+    "imputed": (
+        make_column_transformer((SimpleImputer(), NUMBERS), (OneHotEncoder(), WORDS)),
+        FOREST,
+    ),
     "dropped": (
         make_column_transformer(
             (OneHotEncoder(), ["housing"]), ("drop", ["purpose"]), (StandardScaler(), NUMBERS)
@@ -158,3 +162,18 @@ def test_other_models_are_no_forest_pipelines(frame):
     assert not is_forest_pipeline(make_pipeline(prepared, LogisticRegression()).fit(X, y))
     assert not is_forest_pipeline(FOREST)
     assert not is_forest_pipeline(lambda rows: rows)
+
+
+def test_rows_with_gaps_among_numbers_are_asked_as_they_are(frame):
+    gaps = frame.assign(age=frame["age"].where(np.arange(len(frame)) % 5 > 0).astype(float))
+    density = LinearGaussianNetwork(profiles=2).fit(Table.from_frame(gaps, target="class"))
+    model = make_pipeline(
+        make_column_transformer((SimpleImputer(), NUMBERS), (OneHotEncoder(), WORDS)), FOREST
+    ).fit(gaps.drop(columns="class"), gaps["class"])
+    judge = ClassifierPosterior(model, density)
+    rows = judge.to_rows(density.sample(100, rng=np.random.default_rng(1))[0])
+    seen = judge._table(rows)
+    known = seen["age"].notna().to_numpy()
+    assert 0 < known.sum() < len(rows)
+    assert judge._direct(rows) is None
+    assert np.array_equal(judge._direct(rows[known]), model.predict_proba(seen[known]))

@@ -85,7 +85,10 @@ class ForestPipeline:
         numbers = list(_numbers(transformer, self.place, coded))
         if None in numbers:
             return None
-        base = self.trial[:1].copy()
+        trial = self.trial[np.isfinite(self._shown(self.trial)).all(axis=1)]
+        if not len(trial):
+            return None
+        base = trial[:1].copy()
         base[:, list(coded)] = 0
         rows, sizes = [base], [len(feature.words) for feature in coded.values()]
         for (j, feature), size in zip(coded.items(), sizes, strict=True):
@@ -101,7 +104,6 @@ class ForestPipeline:
             levels[j] = own, block[:, own]
         pools = {j: feature.pool_code for j, feature in coded.items() if feature.pooled}
         lookup = Lookup(made[0], np.array(numbers, dtype=np.float64).reshape(-1, 4), levels, pools)
-        trial = self.trial.copy()
         for j, pool in pools.items():
             trial[trial[:, j] == pool, j] = 0
         known = lookup.prepare(self._shown(trial))
@@ -151,9 +153,12 @@ def _numbers(
         sources = [place[str(column)] for column in columns] if named else [-1]
         numbers = [k for k, source in enumerate(sources) if source not in coded]
         through = kind == "FunctionTransformer" and part.func is None
+        if kind == "SimpleImputer":  # a row with a gap is asked about as it is
+            through = isinstance(part.missing_values, float) and np.isnan(part.missing_values)
         if kind in ENCODERS and not numbers:
             continue
-        if not (named and (through or kind in SCALERS)):
+        wide = block.stop - block.start != len(sources)
+        if wide or not (named and (through or kind in SCALERS)):
             yield None
             continue
         fitted = [None, None] if through else [getattr(part, key) for key in SCALERS[kind]]

@@ -240,17 +240,22 @@ class _Beam:
         )
         plausible = (slack[:, 0] > 0).reshape(costs.shape)
         plausible[:, 1 : costs.shape[1] // len(SHARES)] = False  # all ways begin at one place
-        order = np.argsort(np.where(plausible, costs, np.inf), axis=1, kind="stable")
+        possible = np.where(plausible, costs, np.inf)
+        order = np.argsort(possible, axis=1, kind="stable")
+        sorted_costs = np.take_along_axis(possible, order, axis=1)
         order += np.arange(len(order))[:, None] * order.shape[1]
         waiting, first = np.arange(len(order)), 0
         for last in (*ASKED, order.shape[1]):
             rows = order[waiting, first:last].ravel()
             rows = rows[plausible.ravel()[rows]]
             slack[rows] = region.slack_of(joint[rows], points[rows])
-            met = np.all(slack > 0, axis=1).reshape(costs.shape).any(axis=1)
-            waiting, first = np.flatnonzero(~met), last
-            if met.sum() >= KEPT:
-                break
+            inside = np.all(slack > 0, axis=1).reshape(costs.shape)
+            least = np.where(inside, costs, np.inf).min(axis=1)
+            enough = np.sort(least)[min(KEPT, len(least)) - 1]  # what is dearer is not kept
+            first = last
+            if first < order.shape[1]:
+                open_ = np.isinf(least) & (sorted_costs[:, first] < enough)
+                waiting = np.flatnonzero(open_)
         unasked = np.flatnonzero(slack[:, 1] == NEVER)
         self.unasked.append((points[unasked], joint[unasked]))
         return slack
