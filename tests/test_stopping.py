@@ -1,4 +1,4 @@
-"""Stopped or killed, with two jobs: no process is left, and the same command continues."""
+"""Stopped or killed, with two jobs: no process is left, and the same command resumes."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_stopped_batch_leaves_no_process_and_goes_on(work, tmp_path, how, expe
     assert not out.exists()
     if expected > 0:
         assert "Traceback" not in said
-        assert "the same command continues" in said
+        assert "the same command resumes" in said
     with pytest.raises(SystemExit) as leaving:
         main(command)
     assert leaving.value.code == 0

@@ -206,7 +206,7 @@ def test_an_interrupt_leaves_things_whole(tiny_file: Path, tmp_path: Path) -> No
     command = ["study", "run", str(tiny_file), "--out", str(out)]
     code, said = start(DYING, "sync", "SIGINT", "4", *command)
     assert code == 130
-    assert "the same command continues" in said
+    assert "the same command resumes" in said
     assert "Traceback" not in said
     assert (out / RECORDS).read_bytes().count(b"\n") >= 4
     assert (out / RECORDS).read_bytes().endswith(b"\n")

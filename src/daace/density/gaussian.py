@@ -169,7 +169,7 @@ class WhitenedGaussians:
             pulled[:, waypoints - 1] = 0.0
             pulled[:, 1:waypoints] += last * there + both * here
             np.multiply(V[..., None], there[:, -1:], out=pulled[:, waypoints:])
-            gradient = pulled.reshape(-1, len(stacked)) @ stacked
+            gradient = pulled.reshape(count * (waypoints + looks), len(stacked)) @ stacked
             np.negative(gradient, out=gradient)
             gradient = gradient.reshape(count, waypoints + looks, n)
             return gradient[:, :waypoints], gradient[:, waypoints:]

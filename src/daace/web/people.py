@@ -65,7 +65,8 @@ class People:
         frame = density.to_user(X)[list(density.features_)]
         for feature in density.encoding_.features:
             if not feature.coded:
-                frame[feature.name] = frame[feature.name].clip(feature.lower, feature.upper)
+                drawn = frame[feature.name].clip(feature.lower, feature.upper)
+                frame[feature.name] = drawn.round() if feature.kind == "whole" else drawn
         return cls(frame.assign(**{density.target_: labels}), density, made_up=True)
 
     def __len__(self) -> int:

@@ -37,7 +37,7 @@ PATIENCE = 3
 APPROACH = 1e-2
 
 #: Violation, in nats, at which a path may rest: its end is moved into the goal afterwards.
-NEARLY_MET = 1e-5
+NEARLY_MET = 1e-6
 
 #: Iterations between two updates of the preconditioner.
 REFRESH = 3
