@@ -1,8 +1,8 @@
 """Components over numbers and codes, given some of their columns: exact weights and draws.
 
-Whether a number that is fixed is likely may depend on which other numbers stand at atoms. So the
-states of the atoms that matter are enumerated: those of the free numbers on which fixed ones
-depend. Given component and state, numbers are Gaussian, and codes follow a forest of tables.
+The likelihood of a fixed number may depend on which other numbers are at atoms. So the states of
+the atoms that matter are enumerated: those of the free numbers on which fixed ones depend. Given
+component and state, numbers are Gaussian, and codes follow a forest of tables.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class ComponentsGiven:
     """Rows of components given some of their columns.
 
     Args:
-        components: with codes.
-        fixed: columns that are given.
-        x: a row that has them.
+        components: components with codes.
+        fixed: the given columns.
+        x: a row with the given values.
 
     Attributes:
-        log_mass: log p of what is given.
+        log_mass: log p of the given values.
 
     Raises:
         ValueError: there are more than `MOST_STATES` states of atoms that matter.
@@ -85,7 +85,7 @@ class ComponentsGiven:
         while waiting:
             i = waiting.pop()
             if layout.atoms[i] >= 0 and codes[layout.atoms[i]] > 0:
-                continue  # it stands at an atom, whatever the others are
+                continue  # it is at an atom, independent of the others
             new = set(np.flatnonzero(depends[i]).tolist()) - reached
             reached |= new
             waiting += new
@@ -125,7 +125,7 @@ class ComponentsGiven:
         return numbers
 
     def _known(self, codes: IntArray) -> tuple[BoolArray, BoolArray, FloatArray]:
-        """Return which numbers are elsewhere, which of them are free, and those that are known."""
+        """Return which numbers are elsewhere, which of them are free, and the known numbers."""
         assert self._components.codes is not None
         layout = self._components.codes.layout
         found = layout.elsewhere(codes)

@@ -3,8 +3,8 @@
 Parameters of numbers (means, coefficients, variances) rest on `FEWEST_ROWS` *different* rows: two
 rows that are copied five times are still their mean and standard deviation. Equal rows are copies
 as far as they are more than chance would bring, so coarse tables, in which many people agree, are
-not refused. Tables of codes count every row: they say how many chose each level, not which levels
-go together, and that five people agree in a category is nothing unusual.
+not refused. Tables of codes count every row: they hold the number of rows of each level, not which
+levels occur together, and five people of one category are nothing unusual.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def join_small(sizes: FloatArray, fewest: float) -> IntArray:
     Leaving the others out of what is known of the whole then leaves a group that is large enough.
 
     Args:
-        sizes: of the parts.
+        sizes: sizes of the parts.
         fewest: the smallest size of a group, where the whole is as large.
 
     Example:

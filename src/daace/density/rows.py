@@ -48,7 +48,7 @@ def encode_rows(frame: pd.DataFrame, encoding: Encoding, target: str) -> FloatAr
 
     Args:
         frame: rows in user units, with every feature.
-        encoding: of the model.
+        encoding: encoding of the model.
         target: name of the class, which is ignored like derived and left-out columns.
 
     Returns:

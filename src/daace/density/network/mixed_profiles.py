@@ -113,7 +113,7 @@ class MixedLearner:
         """Return the BIC of a network: higher is better.
 
         Args:
-            parameters: of the network.
+            parameters: parameters of the network.
             structure: its graph of numbers.
             mean: mean log p(x, d | y) of the rows.
         """

@@ -64,8 +64,8 @@ class MixedRows:
 
     Args:
         X: rows in model space.
-        layout: which columns are numbers, codes and codes of atoms.
-        counted: what the numbers of each row count, see `count_copies`.
+        layout: layout of the columns.
+        counted: weight of the numbers of each row, see `count_copies`.
     """
 
     def __init__(self, X: FloatArray, layout: CodeLayout, counted: FloatArray) -> None:

@@ -105,7 +105,7 @@ class NumbersAndCodes:
     """Networks over numbers and codes.
 
     Attributes:
-        layout: which columns are which.
+        layout: layout of the columns.
         grid: variance that whole numbers get for being rounded, by number.
         climb: learns a graph of the numbers.
     """
@@ -174,7 +174,7 @@ def count_profiles(
     """Choose the number of profiles of each class.
 
     Args:
-        rows: of each class.
+        rows: rows of each class.
         trade: how networks are learned.
         progress: show a bar on stderr.
     """
@@ -194,7 +194,7 @@ def trials_frame(
     """Return what was tried: class, profiles, held-out log-likelihood and BIC.
 
     Args:
-        trials: of each class; none if nothing was tried.
+        trials: trials of each class; none if nothing was tried.
         classes: the class labels.
         target: name of the class.
     """

@@ -146,7 +146,7 @@ class ProfileLearner:
         """Return the BIC of a network: higher is better.
 
         Args:
-            parameters: of the network.
+            parameters: parameters of the network.
             structure: its graph.
             mean: mean log p(x | y) of the rows.
         """
