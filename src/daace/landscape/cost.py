@@ -269,7 +269,7 @@ class Landscape:
     def price_switch_points(
         self, points: SwitchPoints, paths: FloatArray, *, unit: FloatArray | float = 1.0
     ) -> Switching:
-        """Return the costs of the switches of many paths, given their positions.
+        """Return what the switches of many paths cost where it is known where they are.
 
         Args:
             points: where the switches are priced.

@@ -239,7 +239,7 @@ class _Beam:
             [log_sum_exp(joint) - region.min_log_prob, np.full(len(joint), NEVER)]
         )
         plausible = (slack[:, 0] > 0).reshape(costs.shape)
-        plausible[:, 1 : costs.shape[1] // len(SHARES)] = False  # all lines begin at one point
+        plausible[:, 1 : costs.shape[1] // len(SHARES)] = False  # all ways begin at one place
         order = np.argsort(np.where(plausible, costs, np.inf), axis=1, kind="stable")
         order += np.arange(len(order))[:, None] * order.shape[1]
         waiting, first = np.arange(len(order)), 0
