@@ -23,7 +23,7 @@ def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
 
     Args:
         column: the cells.
-        feature: what is known of the column.
+        feature: the feature of the column.
 
     Raises:
         InvalidInput: a cell has an unknown level, or a gap where no row of the table had one.
@@ -52,7 +52,7 @@ def read_values(column: pd.Series, feature: Feature) -> FloatArray:
 
     Args:
         column: the cells.
-        feature: what is known of the column.
+        feature: the feature of the column.
 
     Raises:
         InvalidInput: a cell is not a finite number, has a gap where no row of the table had one,

@@ -100,7 +100,7 @@ class CodeLayout:
         """Return the numbers and the codes of rows; any axes before the last.
 
         Args:
-            X: in model space, shape `(..., width)`.
+            X: rows in model space, shape `(..., width)`.
         """
         return X[..., self.numbers], X[..., self.columns].astype(np.intp)
 

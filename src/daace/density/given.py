@@ -203,8 +203,8 @@ def take_names(density: ConditionalDensity, base: ConditionalDensity, free: IntA
     """Give a density the names and scaling of some features of another.
 
     Args:
-        density: over the free features only.
-        base: over all features.
+        density: density of the free features only.
+        base: density of all features.
         free: positions of the free features.
 
     Returns:

@@ -139,11 +139,11 @@ class ComponentsGiven:
     def _systems(
         self, components: IntArray, elsewhere: BoolArray, free: BoolArray, values: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what makes the residuals of numbers that are elsewhere Gaussian noise.
+        """Return the system whose residuals, of the numbers that are elsewhere, are Gaussian noise.
 
         They are `r = F u + v`, with F the columns of the whitener that belong to the free numbers
-        u, and v what the known ones make of the rest. With F = QR, `|r|^2 = |R u + Q'v|^2 + |v|^2 -
-        |Q'v|^2`. A number that is not free has a row and a column of its own, which say u_i = 0.
+        u, and v the residuals for u = 0. With F = QR, `|r|^2 = |R u + Q'v|^2 + |v|^2 - |Q'v|^2`. A
+        number that is not free has a row and a column of its own, with u_i = 0.
 
         Returns:
             R, Q'v and |v|^2 of each row.

@@ -119,7 +119,7 @@ class ClassKernels:
 
     Args:
         shape: shape of the kernels.
-        rows: in model space.
+        rows: rows in model space.
         broad: mean and standard deviation of the broad Gaussian of each number with atoms, shape
             `(2, numbers with atoms)`, see `broad_gaussians`.
         log_shares: weights of the kernels, equal when left out.

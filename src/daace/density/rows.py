@@ -1,4 +1,4 @@
-"""Rows in user units, in any form that users have them: frame, Series, dict or array."""
+"""Rows in user units, in any form: frame, Series, dict or array."""
 
 from __future__ import annotations
 

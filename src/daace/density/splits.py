@@ -32,7 +32,7 @@ FEWEST = 4
 def hold_out(
     X: FloatArray, y: IntArray, *, rng: np.random.Generator, share: float = VALIDATION
 ) -> BoolArray:
-    """Return which rows are held out for validation: a share of each class, at random.
+    """Return which rows to hold out for validation: a share of each class, at random.
 
     At least one row of a class is held out, unless fewer than `FEWEST_ROWS` would be left to train
     on.

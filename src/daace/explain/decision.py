@@ -67,7 +67,7 @@ class DecisionReasons:
 
     Attributes:
         current: class of the row, by the judge.
-        target: the class asked about.
+        target: the target class.
         probability: probability of the target, by the judge.
         judge: judge of the class.
         reasons: the reasons, at most the number requested; none if no feature counts against it.
@@ -115,7 +115,7 @@ def find_decision_reasons(
         density: density of the features, which draws the references.
         judge: judge of the class.
         row: one row in user units.
-        target: the class asked about.
+        target: the target class.
         name: name of the judge.
         most: largest number of reasons.
         sentences: the user's own words, by feature.

@@ -54,7 +54,7 @@ class CodeRules:
     """What the codes along a path obey, in model space.
 
     A category switches at most once on a path, an ordered feature moves in one direction, and a
-    number stands at an atom where its code says so; it becomes missing, or known, at most once.
+    number is at an atom if its code is; it becomes missing, or known, at most once.
 
     Attributes:
         x: the start.
@@ -202,8 +202,8 @@ class CodeRules:
         A number that leaves one atom for another, or enters one, is elsewhere in between.
 
         Args:
-            begin: shape `(..., n)`.
-            end: of the same shape.
+            begin: points of shape `(..., n)`.
+            end: points of the same shape.
             middle: points of the same shape, whose codes are overwritten.
         """
         codes = middle.copy()

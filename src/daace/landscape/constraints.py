@@ -170,7 +170,7 @@ class Constraints:
         return set(self._features)
 
     @cached_property
-    def _features(self) -> frozenset[str]:  # asked for once a row in batches
+    def _features(self) -> frozenset[str]:  # used once per row in batches
         return frozenset(feature for rule in self.rules for feature in rule.features())
 
     def compile(

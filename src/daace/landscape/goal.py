@@ -293,7 +293,7 @@ class GoalRegion:
             return bool(self.contains(x)[0])
         log_joint = self.density.log_joint(x)
         if not log_sum_exp(log_joint)[0] >= self.min_log_prob:
-            return False  # a classifier need not be asked
+            return False  # no need to call a classifier
         for alone in (False, True):
             logs = judge.log_posterior_of_row(row, alone=alone)[:, self.index]
             known = self._slack(log_joint, logs)[0, 1]

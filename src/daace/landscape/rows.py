@@ -106,8 +106,8 @@ def frame_of_numbers(
     one of float32.
 
     Args:
-        rows: in user units, shape `(rows, features)`.
-        encoding: what the columns are.
+        rows: rows in user units, shape `(rows, features)`.
+        encoding: encoding of the columns.
         whole: positions of columns that are whole numbers, and get an integer dtype.
     """
     if encoding.plain:
@@ -129,8 +129,8 @@ def frame_of_codes(
     one of float32.
 
     Args:
-        rows: in user units, shape `(rows, encoding.width)`.
-        encoding: what the columns are.
+        rows: rows in user units, shape `(rows, encoding.width)`.
+        encoding: encoding of the columns.
         like: rows with the user's own values for levels that are pooled.
     """
     return encoding.decode(rows, like=like, whole=())

@@ -53,7 +53,7 @@ class Face(Planner):
     build it earlier. A full graph has `nodes^2 / 2` edges.
 
     Args:
-        rows: in model space, shape `(rows, n)`.
+        rows: rows in model space, shape `(rows, n)`.
         graph: weight of an edge: 'integral' (cost of the segment), 'density' (at its midpoint),
             'epsilon' or 'knn' (without a density); `daace.planners.graphs.edges` has the formulas.
         nodes: number of rows, chosen at random, that are nodes; all rows if there are fewer.

@@ -58,7 +58,7 @@ class Wachter(Planner):
     there from the start, lambda falls instead, beginning at the nearest row, while the goal is
     met.) The square is of logarithms, not probabilities as in the original, because a probability
     near 0 has no gradient. Plausibility, which the original does not consider, has a term of the
-    same form if the goal asks for it: `lambda ((alpha + s - log p(x')) / s)^2` while log p is below
+    same form if the goal has it: `lambda ((alpha + s - log p(x')) / s)^2` while log p is below
     alpha + s, with s the robust standard deviation of log p. Both terms aim beyond the thresholds,
     so that these are reached. The absolute values are made smooth by splitting each change into a
     rise and a fall; the minimiser is L-BFGS-B. Codes have no gradient: there is one search with

@@ -51,7 +51,7 @@ class FlowColumns:
         the atoms of a number, are one-hot; a number with atoms is its value, 0 at an atom.
 
         Args:
-            X: in model space, all columns.
+            X: rows in model space, with all columns.
         """
         rows = X[:, self.columns]
         return np.concatenate([part for part, _ in self._parts(rows)], axis=1)

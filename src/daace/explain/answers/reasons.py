@@ -137,7 +137,7 @@ def _reachable(problem: Problem, constraints: Constraints) -> bool:
 
 
 def _under(problem: Problem, constraints: Constraints) -> Problem:
-    """Return the problem under other constraints, as if it had been asked with them.
+    """Return the problem under other constraints, as if they were those of the question.
 
     If terrain and thresholds refer to rows that share the fixed features, leaving out a fixed
     feature also changes them.

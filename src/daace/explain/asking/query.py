@@ -109,7 +109,7 @@ class Query:
             target: a class, or None for the less probable of two.
 
         Raises:
-            InvalidInput: as `of`; or it is not one row.
+            InvalidInput: as in `of`; or it is not one row.
         """
         return cls.of(settings, read_row(settings.density, row), target, strict=True)
 

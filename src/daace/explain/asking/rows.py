@@ -48,7 +48,7 @@ def read_row(density: ConditionalDensity, row: object) -> Rows:
 
     Args:
         density: knows names and units.
-        row: in user units.
+        row: row in user units.
 
     Raises:
         InvalidInput: it is not one row with a finite number for every feature of the density.

@@ -51,7 +51,7 @@ class Settings:
             the committee if there is one.
         committee: the committee trained beside the density; None if there is none.
         judges: the classifier that decides the class; None if there is none.
-        classifier_budget: rows that a search may ask the classifier about; no limit when None.
+        classifier_budget: maximum number of rows for the classifier in a search; None for no limit.
         held_out: performance of the density on held-out rows.
         round: whether answers have round values where goal and rules allow it.
         time_limit: seconds; overrides that of the planner.

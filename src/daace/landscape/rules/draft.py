@@ -26,7 +26,7 @@ class CompiledRules:
     """Rules as planners and answers need them.
 
     Attributes:
-        feasible: where waypoints may be, in model space.
+        feasible: the feasible set of waypoints, in model space.
         to_user: the map from waypoints to rows in user units.
     """
 

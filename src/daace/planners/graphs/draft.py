@@ -49,7 +49,7 @@ class GraphDraft:
         """Join points; no edge is evaluated yet.
 
         Args:
-            points: in model space, shape `(points, n)`; copied.
+            points: points in model space, shape `(points, n)`; copied.
             density: the density; not kept.
             rule: rule that joins points, and weights edges.
             cache: keep log p along the edges.

@@ -116,7 +116,7 @@ class Graph:
         """Join the points and evaluate the density along the edges.
 
         Args:
-            points: in model space, shape `(points, n)`; copied.
+            points: points in model space, shape `(points, n)`; copied.
             density: the density; not kept.
             rule: rule that joins points, and weights edges; `EdgeRule()` if None.
             cache: keep log p along the edges.
@@ -176,7 +176,7 @@ class Graph:
         """Return the weight of every edge, in units of `unit ** penalty`; the last ones are cached.
 
         Args:
-            landscape: over the density that the graph was built on.
+            landscape: a landscape over the density that the graph was built on.
             unit: u is divided by it, so that no power overflows.
             relief: nats added to log p, up to the level of dense regions.
             n_jobs: processes, if log p is not cached.
@@ -250,7 +250,7 @@ class Graph:
 
         Args:
             start: shape `(n,)`.
-            landscape: over the density that the graph was built on.
+            landscape: a landscape over the density that the graph was built on.
             feasible: the feasible set of waypoints.
             relief: nats added to log p along the edges of the graph, up to the level of dense
                 regions; the edges from the start are not changed.

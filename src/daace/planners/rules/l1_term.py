@@ -97,7 +97,7 @@ class _L1Descent:
     Args:
         problem: without discrete rules.
         l1: cost of one standard deviation of change.
-        descent: over the terrain of the problem.
+        descent: descent over the terrain of the problem.
     """
 
     problem: Problem

@@ -45,7 +45,7 @@ class PathSeeds:
 
     Args:
         batch: the problems.
-        descent: over their terrain.
+        descent: the descent over their terrain.
         starts: number of straight lines to begin with, for each problem.
         goals: goal points of each problem.
         routes: routes to the goal of each problem, each of shape `(waypoints, n)`.
@@ -73,7 +73,7 @@ class PathSeeds:
 
         Args:
             batch: the problems.
-            descent: over their terrain.
+            descent: the descent over their terrain.
             waiting: indices of the problems to solve.
             starts: number of straight lines to begin with, for each problem.
             routes: routes of each problem of the batch; None to search them over the roadmap of
