@@ -65,7 +65,7 @@ def test_frames_of_other_packages():
     [
         ((Table.from_frame(FRAME.assign(y=Y), target="y"), Y, None), "pass neither 'y' nor"),
         ((FRAME, None, None), r"^The classes must be given: fit\(frame, target='class'\)"),
-        ((X, None, None), r"fit\(X, y\) gives them by themselves. Got a ndarray alone"),
+        ((X, None, None), r"fit\(X, y\) passes them separately. Got a ndarray alone"),
         ((FRAME, Y, "a"), "'target' and 'y' must not both be given"),
         ((X, None, "a"), "'target' must go with a frame, .* Got ndarray: pass the classes as"),
         ((FRAME, None, Y), "'target' must be the name of a column. Got list: pass the classes"),

@@ -143,7 +143,7 @@ def test_forced_parents_up_to_the_limit(rows: int, most: int) -> None:
     network = LinearGaussianNetwork(forced=arcs[: 1 + most]).fit(table)
     assert set(arcs[: 1 + most]) <= set(network.arcs_)
     message = (
-        rf"must give '{child}' at most {most} parents beside the class, as the smallest class has "
+        rf"must give '{child}' at most {most} parents besides the class, as the smallest class has "
         rf"{rows} rows\. Got {most + 1}\."
     )
     with pytest.raises(InvalidInput, match=f"'forced' {message}"):

@@ -522,7 +522,7 @@ def test_orders_map_every_feature_as_often_as_any_other() -> None:
 
 def test_too_few_rows_to_tell_when_to_stop_are_named() -> None:
     few = table().take(np.arange(60))
-    with pytest.warns(UserWarning, match="when to stop: early stopping holds out 5"):
+    with pytest.warns(UserWarning, match="Too few rows for early stopping, which holds out 5"):
         small(epochs=1).fit(few)
     small(epochs=1, early_stopping=False).fit(few)  # nothing to tell
 
@@ -599,8 +599,8 @@ def _spoil(flow: RealNVP, **changes: Any) -> tuple[dict[str, Any], dict[str, Any
         ({"bias_2": lambda a: a[:, :1]}, "a linear map has shapes"),
         ({"bias_2": None}, "bias_2"),
         ({"history": lambda a: a[:, :2]}, r"'history' has shape \(10, 2\)"),
-        ({"flows": 4}, "not of the size that its settings say"),
-        ({"hidden": 5}, "not of the size that its settings say"),
+        ({"flows": 4}, "does not have the size in its settings"),
+        ({"hidden": 5}, "does not have the size in its settings"),
         ({"layers": 7}, "weight_3"),
         ({"layers": 1}, "a linear map has shapes"),
         ({"noise": -1}, "'noise' must be"),

@@ -96,4 +96,4 @@ def test_own_sentences_replace_ours(plane):
 def test_nothing_speaks_against_what_is_better_than_typical(plane):
     reasons = Explainer(plane).reasons([9.0, 9.0, 0.0], target="yes")
     assert len(reasons) == 0
-    assert str(reasons).endswith("no feature speaks against it.")
+    assert str(reasons).endswith("no feature counts against it.")

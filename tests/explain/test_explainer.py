@@ -157,7 +157,7 @@ def test_time_limit_reaches_the_planner(simple, mixture):
     class Patient(Planner):
         def solve(self, problem, *, rng): ...
 
-    with pytest.raises(InvalidInput, match="a Patient knows no time limit"):
+    with pytest.raises(InvalidInput, match="a Patient has no time limit"):
         Explainer(mixture, planner=Patient()).explain([0.0, 0.0], time_limit=1.0)
 
 

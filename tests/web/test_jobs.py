@@ -75,7 +75,7 @@ def test_too_much_at_once_is_refused(tasks, monkeypatch):
 def test_a_name_is_used_once_at_a_time(tasks):
     gate = threading.Event()
     first = tasks.start("slow", lambda _: gate.wait(30), name="mine")
-    with pytest.raises(InvalidInput, match="'job' must be the name of no running job"):
+    with pytest.raises(InvalidInput, match="'job' must not be the name of a running job"):
         tasks.start("slow", lambda _: None, name="mine")
     gate.set()
     first.future.result(30)

@@ -86,7 +86,7 @@ def load_table(name: str | int) -> Table:
         frame = draw_loans(rng=np.random.default_rng(LOANS_SEED))
         return Table.from_frame(frame, target="decision", name="loans (simulated)")
     folder = os.environ.get("DAACE_DATA")
-    if folder and Path(name).name == name:  # a name, not a way out of the folder
+    if folder and Path(name).name == name:  # a name, not a path out of the folder
         if name in MIXED and (Path(folder) / "mixed" / f"{name}.csv").exists():
             return _mixed(Path(folder) / "mixed", name)
         path = Path(folder) / "benchmark" / f"{name}.parquet"
@@ -94,7 +94,7 @@ def load_table(name: str | int) -> Table:
             return Table.from_frame(read_frame(path), target="class", name=name, kinds="number")
     if name in MIXED:
         raise InvalidInput(
-            f"'{name}' is not there: set DAACE_DATA to a folder that holds mixed/{name}.csv."
+            f"'{name}' is missing: set DAACE_DATA to a folder that holds mixed/{name}.csv."
         )
     if number is None:
         raise InvalidInput(

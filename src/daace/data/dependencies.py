@@ -29,7 +29,7 @@ NO_ACCIDENT = -30.0
 #: Rows on which a pair of columns is tried first.
 FIRST = 256
 
-#: Words of columns whose numbers are names, without an order.
+#: Words in names of columns whose numbers are codes, without an order.
 CODES = {"code", "id", "key", "index", "idx", "no", "nr", "number"}
 
 
@@ -39,7 +39,7 @@ class Factor:
 
     Attributes:
         column: the column.
-        places: of each row, shape `(rows,)`.
+        places: place of each row, shape `(rows,)`.
         values: the distinct values; None is missing, and last.
         counts: rows of each value.
     """
@@ -81,12 +81,12 @@ def find_derived(
     A column that determines another one is its source; of several, the one with the fewest
     values. Where two determine each other, text is kept, which people read, and a number is
     derived from it; text with three levels or more is then ordered by that number, unless its
-    order is the alphabet's or its name says that it is a code. Otherwise the first is kept.
+    order is alphabetical or its name is that of a code. Otherwise the first is kept.
     A number is a source only of columns that are step functions of it.
 
     Args:
         columns: all columns but the class, with their kinds.
-        keep: columns that the user gave a kind, which are never derived.
+        keep: columns whose kind the user set, which are never derived.
     """
     if not columns or len(columns[0].series) < FEWEST_ROWS_IN_ALL:
         return {}, list(columns)
@@ -117,7 +117,7 @@ def determines(source: Factor, other: Factor) -> bool:
 
     Args:
         source: a column.
-        other: another one.
+        other: another column.
     """
     if not 2 <= len(other.values) <= min(len(source.values), MOST_KEPT):
         return False
@@ -145,20 +145,20 @@ def determines(source: Factor, other: Factor) -> bool:
 
 
 def _tells_of_few(source: Factor, other: Factor, table: IntArray) -> bool:
-    """Whether what a level stands for would reveal a few rows: a ladder pools no levels."""
+    """Whether the value of a level would reveal a few rows: a ladder pools no levels."""
     rare = source.column.kind == "ordered" and int(source.counts.min()) < FEWEST_ROWS
     return rare and not equal_steps(source, other, table)
 
 
 def equal_steps(source: Factor, other: Factor, table: IntArray) -> dict[Level, Level]:
-    """Return the number that every level of a ladder stands for, if these are equal steps apart.
+    """Return the number of every level of a ladder, if these are equal steps apart.
 
-    Then the frequent levels say what the others stand for, also those that no row has.
+    The frequent levels then determine the numbers of all others, even of levels without rows.
 
     Args:
         source: a ladder.
-        other: a function of it.
-        table: place of the other's value for each place of the source's.
+        other: a column that is a function of it.
+        table: place of the other column's value for each place of the source.
 
     Returns:
         The number by level; empty if steps are not equal, or fewer than three levels are frequent.
@@ -193,13 +193,13 @@ def make_derived(column: Column, source: Column, feature: Feature) -> Derived:
     """Return a derived column.
 
     Where levels of its source are pooled, it has the value that they share with a level that is
-    not; if they differ or only they have it, it is missing if it can be, since names of rare
-    levels are not kept.
+    not. If their values differ, or no other level has it, the value is missing if the column can
+    have gaps, since names of rare levels are not kept.
 
     Args:
         column: the derived column.
         source: the column that it is a function of.
-        feature: that column as a feature.
+        feature: the source as a feature.
     """
     d, s = Factor.of(column), Factor.of(source)
     table = np.zeros(len(s.values), dtype=np.intp)
@@ -256,14 +256,14 @@ def _by_code(
 
 
 def _steps(source: Factor, table: IntArray) -> IntArray:
-    """Return where runs of the same value begin along a number; its gap is a run of its own."""
+    """Return the starts of runs of equal values along a number; its gap is a run of its own."""
     begins = np.flatnonzero(np.diff(table)) + 1
     gap = [len(source.values) - 1] if source.values[-1] is None else []
     return np.unique([0, *begins, *gap])
 
 
 def _cut(low: float, high: float, *, whole: bool) -> float:
-    """Return the roundest number c with `low < c <= high`: the likely one, and nobody's value."""
+    """Return the roundest number c with `low < c <= high`: likely, and not a value of a row."""
     if whole:
         return float(np.floor((low + high) / 2) + 0.5)
     digits = -int(np.floor(np.log10(high - low))) - 1
@@ -276,7 +276,7 @@ def _cut(low: float, high: float, *, whole: bool) -> float:
 
 
 def _is_kept(s: Factor, d: Factor, factors: Iterable[Factor], keep: Collection[str]) -> bool:
-    """Whether of two columns that determine each other the first is kept."""
+    """Whether the first of two columns that determine each other is kept."""
 
     def rank(factor: Factor) -> tuple[bool, bool, int]:
         place = next(i for i, other in enumerate(factors) if other is factor)
@@ -294,7 +294,7 @@ def _root(name: str, derived: dict[str, str]) -> str:
 
 
 def _ordered_by(column: Column, s: Factor, d: Factor, keep: Collection[str]) -> Column:
-    """Return a category of text with the order of a number that it determines and is by."""
+    """Return a category of text ordered by a number; each determines the other."""
     if column.kind != "category" or column.name in keep or column.order or not s.is_text:
         return column
     numeric = d.column.kind != "category" and not d.is_text

@@ -19,12 +19,12 @@ class Derived:
     """A column that is a function of one feature, such as education_num of education.
 
     Attributes:
-        name: of the column.
+        name: name of the column.
         source: name of the feature that it is a function of.
-        values: of a coded source, the value for each of its codes. Of a number, the value between
+        values: for a coded source, the value for each of its codes. For a number, the value between
             each two cuts, and last the one for "missing" if the source has gaps. None is missing.
         cuts: ascending; a number x has `values[i]` for `cuts[i - 1] <= x < cuts[i]`.
-        perhaps_immutable: whether its name suggests that nobody can change it.
+        perhaps_immutable: whether its name suggests that it cannot be changed.
         dtype: name of the user's dtype; of the categories, if it is categorical.
         categories: the categories of a categorical dtype; else None.
         categories_ordered: whether a categorical dtype is ordered.
@@ -56,9 +56,9 @@ class Derived:
         """Return the column for some rows, in the user's dtype.
 
         Args:
-            source: the feature that it is a function of.
-            column: its values, shape `(rows,)`.
-            codes: its codes, or those of its atoms, shape `(rows,)`.
+            source: the source feature.
+            column: values of the source, shape `(rows,)`.
+            codes: codes of the source, or those of its atoms, shape `(rows,)`.
         """
         if source.coded:
             return self.cells.take(codes)
@@ -68,7 +68,7 @@ class Derived:
         return self.cells.take(place)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return a record in JSON's types."""
         record: dict[str, Any] = {
             "name": self.name,
             "source": self.source,
@@ -89,7 +89,7 @@ class Derived:
         """Return the derived column that `to_json` wrote.
 
         Args:
-            record: what was read.
+            record: the record that was read.
             sources: the features of the table by name.
 
         Raises:
@@ -99,7 +99,7 @@ class Derived:
             raise ValueError("a derived column has unknown fields")
         name, source = read_text(record.get("name")), sources.get(str(record.get("source")))
         if source is None:
-            raise ValueError(f"the source of '{name}' is no feature")
+            raise ValueError(f"the source of '{name}' is not a feature")
         values, cuts = record.get("values"), record.get("cuts", [])
         flags = [record.get(key, False) for key in ("perhaps_immutable", "categories_ordered")]
         if not (isinstance(values, list) and isinstance(cuts, list)) or len(values) > MOST_LEVELS:

@@ -1,4 +1,4 @@
-"""The dtypes of users: how they are named in files, and values brought back into them."""
+"""The dtypes of users: their names in files, and the conversion of values to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from daace._typing import FloatArray
 
-#: What a level of a category can be: text, a truth value or a number.
+#: A level of a category: text, a truth value or a number.
 Level: TypeAlias = str | bool | int | float
 
 #: Every name that `dtype_name` gives, for files from untrusted sources.
@@ -25,8 +25,8 @@ KNOWN = re.compile(
 def dtype_name(dtype: Any) -> str:
     """Return the name from which `pandas.api.types.pandas_dtype` makes the dtype again.
 
-    A categorical dtype has the name of the dtype of its categories. Dtypes that only store what
-    another one means, such as sparse arrays, decimals and dictionaries of pyarrow, have the name of
+    A categorical dtype has the name of the dtype of its categories. Dtypes that only store others
+    differently, such as sparse arrays, decimals and dictionaries of pyarrow, have the name of
     float64, bool or str.
 
     Example:
@@ -52,13 +52,13 @@ def dtype_name(dtype: Any) -> str:
 def cells(
     levels: Sequence[Level | None], dtype: str, *, categories: Any = None, gap: Any = None
 ) -> Any:
-    """Return levels as an array of the user's dtype, None as what is missing there.
+    """Return levels as an array of the user's dtype, None as its missing value.
 
     Args:
-        levels: one for each cell.
+        levels: level of each cell.
         dtype: name of the dtype.
         categories: the categories of a categorical dtype and whether they are ordered.
-        gap: what is missing in an array of objects.
+        gap: the missing value in an array of objects.
     """
     if categories is not None:
         names, ordered = categories
@@ -77,12 +77,12 @@ def cells(
 
 
 def numbers(values: FloatArray, dtype: str, *, whole: bool) -> Any:
-    """Return numbers as an array of the user's dtype, NaN as what is missing there.
+    """Return numbers as an array of the user's dtype, NaN as its missing value.
 
     Integers that do not fit, 300 in UInt8, have 64 bits; numbers beyond these, 1e30, are float64.
 
     Args:
-        values: one for each cell.
+        values: number of each cell.
         dtype: name of the dtype.
         whole: whether they are whole numbers.
     """
@@ -108,7 +108,7 @@ def numbers(values: FloatArray, dtype: str, *, whole: bool) -> Any:
 
 
 def exact_dtype(dtype: str, values: FloatArray) -> str:
-    """Return the dtype itself if it holds numbers to the last bit; else one of float64.
+    """Return the dtype itself if it holds numbers exactly; otherwise one of float64.
 
     Floats of 32 bits or fewer always become float64, so that a row has the same dtypes alone and
     beside others.
@@ -149,7 +149,7 @@ def holds_gaps(dtype: str) -> bool:
 
 
 def plain_level(value: Any) -> Level:
-    """Return a value of a frame as a level: numpy's numbers and texts as those of Python."""
+    """Return a value of a frame as a level: numpy's numbers and texts become Python's."""
     if isinstance(value, np.generic):
         value = value.item()
     return str(value) if isinstance(value, str) else value

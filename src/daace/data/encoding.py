@@ -1,4 +1,4 @@
-"""Between the user's columns and the one array of numbers and codes that models work on."""
+"""The encoding of the user's columns as the array of numbers and codes that models use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Encoding:
     value column has the atom's value, or the median of the feature if the value is missing.
 
     Attributes:
-        features: what is modelled, in the order of the array's columns.
+        features: the modelled features, in the order of the array's columns.
         derived: columns that are computed from one feature.
         left_out: columns that are not part of the model, each with the reason.
         columns: names of features, derived and left-out columns in the order of the user's frame;
@@ -60,10 +60,10 @@ class Encoding:
         left_out: Mapping[str, str] | None = None,
         columns: Sequence[str] = (),
     ) -> Encoding:
-        """Return the encoding of numbers without atoms, which are the array as they are.
+        """Return the encoding of numbers without atoms, whose array equals the frame.
 
         Args:
-            names: of the features.
+            names: names of the features.
             units: unit by feature name, where known.
             left_out: columns that are not part of the model, each with the reason.
             columns: names of all columns in the order of the user's frame.
@@ -93,7 +93,7 @@ class Encoding:
 
     @cached_property
     def unnamed(self) -> dict[str, int]:
-        """Columns that have values which are not kept, and the feature whose pool hides them."""
+        """Columns with values that are not kept, and the feature whose pool hides them."""
         pools = {f.name: j for j, f in enumerate(self.features) if f.pooled}
         derived = {c.name: pools[c.source] for c in self.derived if c.source in pools}
         return pools | derived
@@ -124,7 +124,7 @@ class Encoding:
         """Return the name of the feature that a column of codes belongs to, and the code's word.
 
         Args:
-            column: of the array.
+            column: column of the array.
             code: 0, 1, ...
         """
         owner = {at: j for j, at in self.atom_columns.items()}.get(column, column)
@@ -135,11 +135,11 @@ class Encoding:
     def encode(self, frame: pd.DataFrame) -> FloatArray:
         """Return rows in user form as the array.
 
-        Derived, left-out and unknown columns are ignored. A level that the table did not have
-        counts as one of those that were pooled if the feature has such; their names are not kept.
+        Derived, left-out and unknown columns are ignored. An unknown level counts as a pooled one
+        if the feature has such levels, whose names are not kept.
 
         Args:
-            frame: with every feature, in any order.
+            frame: rows with every feature, in any order.
 
         Returns:
             Shape `(rows, width)`.
@@ -177,15 +177,15 @@ class Encoding:
     ) -> pd.DataFrame:
         """Return rows of the array in the user's columns and dtypes, derived columns included.
 
-        Atoms are exact, gaps are gaps again.
+        Atoms are exact, and gaps are restored.
 
         Args:
             X: shape `(rows, width)`.
-            whole: features whose numbers are rounded; all others come back to the last bit, as
-                float64 where the user's dtype would round them. When left out, features of kind
-                'whole' are rounded, and every column has the user's dtype.
-            like: rows from which the array's rows come, as many or one for all of them. Where a
-                code says that a level is one of the pooled ones, the value is taken from here.
+            whole: features whose numbers are rounded; all others are exact, as float64 where the
+                user's dtype would round them. When left out, features of kind 'whole' are rounded,
+                and every column has the user's dtype.
+            like: rows from which the array's rows come, as many or one for all of them. Values of
+                pooled levels are taken from here.
 
         Returns:
             A frame with a new index. Without `like` pooled levels are 'other'.
@@ -222,7 +222,7 @@ class Encoding:
         Derived columns stay if their source does.
 
         Args:
-            names: of the features, in their new order.
+            names: names of the features, in their new order.
         """
         places = [self.names.index(name) for name in names]
         extra = [self.atom_columns[j] for j in places if j in self.atom_columns]
@@ -238,7 +238,7 @@ class Encoding:
     # Files ------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold; names of pooled levels are not part of it."""
+        """Return a record in JSON's types, without the names of pooled levels."""
         return {
             "features": [feature.to_json() for feature in self.features],
             "derived": [derived.to_json() for derived in self.derived],
@@ -251,7 +251,7 @@ class Encoding:
         """Return the encoding that `to_json` wrote, strictly checked.
 
         Args:
-            record: what was read, perhaps from an untrusted source.
+            record: the record that was read, perhaps from an untrusted source.
 
         Raises:
             ValueError: it is not such a record, or its parts contradict each other.
@@ -279,7 +279,7 @@ class Encoding:
 
 
 def _as_held(values: Any, index: pd.Index) -> Any:
-    """Return values so that a frame keeps their dtype: it would make text of objects."""
+    """Return values so that a frame keeps their dtype: it would turn objects into text."""
     if pd.api.types.is_object_dtype(values.dtype):
         return pd.Series(values, index=index, dtype=object)
     return values
@@ -302,7 +302,7 @@ def _restore(values: Any, pooled: Any, like: pd.Series) -> Any:
 
 
 def _with_dtype(values: Any, like: pd.Series) -> Any:
-    """Return categories with all that the other rows declare."""
+    """Return categories with all categories that the other rows declare."""
     if isinstance(values, pd.Categorical) and isinstance(like.dtype, pd.CategoricalDtype):
         known = set(like.cat.categories)
         if all(value in known for value in values.dropna().unique()):
@@ -313,7 +313,7 @@ def _with_dtype(values: Any, like: pd.Series) -> Any:
 def _at_atoms(
     column: FloatArray, feature: Feature, codes: IntArray | None, *, rounded: bool
 ) -> FloatArray:
-    """Return the numbers of a feature, the value of the atom where one stands at an atom."""
+    """Return the numbers of a feature, with the exact value of an atom where the code is one."""
     values = np.rint(column) if rounded else column.copy()
     if codes is not None:
         for code, atom in enumerate(feature.atoms, start=1):

@@ -13,7 +13,7 @@ from daace._wording import quote
 from daace.data.numbers import LARGEST
 from daace.exceptions import InvalidInput
 
-#: What to do in a shell about columns whose numbers are written in another way.
+#: Remedy on the command line for columns with numbers in another notation.
 PLAIN_NUMBERS = "write plain numbers, or leave them out with --drop"
 
 
@@ -118,7 +118,7 @@ def _check_finite(frame: pd.DataFrame, values: FloatArray, *, what: str) -> None
 
 
 def _not_numeric(frame: pd.DataFrame, text: list[str], *, what: str) -> InvalidInput:
-    """Return the error about columns that are not numeric, with what to do about each kind."""
+    """Return the error about columns that are not numeric, with a remedy for each kind."""
     first, dates = text[0], [name for name in text if _is_date(frame[name])]
     words = frame[text].astype(str)
     if dates:
@@ -170,7 +170,7 @@ def _are_numbers(words: pd.DataFrame) -> bool:
 
 
 def rows_with(flaws: BoolArray) -> str:
-    """Name the first rows with a flaw and count the others; nothing for a frame of one row."""
+    """Name the first rows with a flaw and count the others; empty for a frame of one row."""
     if len(flaws) < 2:
         return ""
     rows = np.flatnonzero(flaws.any(axis=1))

@@ -1,4 +1,4 @@
-"""Which kind each column of a frame is, with its levels, atoms and natural bounds."""
+"""The kind of each column of a frame, with its levels, atoms and natural bounds."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Column:
     """A column of the user with its kind.
 
     Attributes:
-        name: of the column.
+        name: name of the column.
         series: its cells.
-        kind: of the feature that it will be.
+        kind: kind of the feature.
         dtype: name of the user's dtype.
         order: the levels of an ordered one from low to high, if they were given.
         none_gaps: whether it holds objects, and its gaps are None.
@@ -52,12 +52,12 @@ class Column:
 
 
 def check_kinds(kinds: Any, order: Any, names: Sequence[str]) -> None:
-    """Raise `InvalidInput` for kinds and orders of columns that are not there, or unknown kinds.
+    """Raise `InvalidInput` for unknown kinds, and for kinds and orders of missing columns.
 
     Args:
         kinds: kind by column.
         order: levels from low to high by column.
-        names: of the columns.
+        names: names of the columns.
     """
     for argument, given in (("kinds", kinds), ("order", order)):
         if given is not None and not isinstance(given, Mapping):
@@ -90,9 +90,9 @@ def infer_kind(series: pd.Series) -> Kind:
 
     Floats count as integers if there are 20 of them or more, and all are whole: gaps turn
     integers into floats. Decimals that repeat 20 times on average are ordered, such as ratings by
-    half stars. Levels are part of a model, and a level that a few rows have would reveal them: so
-    numbers are ordered only if every level has 10 rows. If all but a few rows have one of two
-    values, they are a category, which pools the others.
+    half stars. Levels are part of a model, and a level with few rows would reveal them: so numbers
+    are ordered only if every level has 10 rows. If all but a few rows have one of two values, they
+    are a category, which pools the others.
 
     Args:
         series: text, truth values, categories or numbers, perhaps with gaps.
@@ -122,11 +122,11 @@ def infer_feature(column: Column, *, unit: str = "") -> Feature | str:
     """Return a column as a feature, or why it cannot be one.
 
     Args:
-        column: with its kind.
-        unit: of a number.
+        column: the column with its kind.
+        unit: unit of a number.
 
     Raises:
-        InvalidInput: the kind or the order that the user gave does not fit the values.
+        InvalidInput: the user's kind or order does not fit the values.
     """
     series = column.series
     declared = series.dtype if isinstance(series.dtype, pd.CategoricalDtype) else None
@@ -217,8 +217,8 @@ def _middle(values: FloatArray, *, whole: bool) -> float:
 def _levels(column: Column) -> dict[Level, int]:
     """Return the number of rows of each level: in the order given, declared, or sorted.
 
-    Levels of an ordered column that the user gives or declares may be named: all are kept, also
-    those that a few rows have, or none, since dropping the latter would reveal the former.
+    Levels of an ordered column that the user gives or declares may be named: all are kept, even
+    those with few rows or none, since dropping the latter would reveal the former.
     """
     series = column.series
     counts = {
@@ -287,7 +287,7 @@ def is_whole_number_column(series: pd.Series) -> bool:
 def _pool(name: str, counts: dict[Level, int]) -> tuple[list[Level], list[Level]]:
     """Return the levels of a category that are kept, and those that are pooled."""
     often = [level for level, n in counts.items() if n >= FEWEST_ROWS]
-    if all(isinstance(level, bool) for level in counts):  # False and True reveal nobody
+    if all(isinstance(level, bool) for level in counts):  # False and True reveal no row
         return (list(counts), []) if len(often) == len(counts) else ([], list(counts))
     if len(often) > MOST_KEPT:
         warn_user(

@@ -13,12 +13,12 @@ from daace.data.frames import as_pandas
 from daace.data.table import Table
 from daace.exceptions import InvalidInput
 
-#: Name of the class column where the classes come without one.
+#: Name of the class column if the classes have none.
 TARGET = "class"
 
 
 def as_table(data: object, y: object = None, *, target: object = None) -> Table:
-    """Return the table of rows and classes, in whichever form they are given.
+    """Return the table of rows and classes, from any form of them.
 
     Args:
         data: a `Table`, a frame of pandas, polars or pyarrow, or an array.
@@ -41,8 +41,8 @@ def as_table(data: object, y: object = None, *, target: object = None) -> Table:
         raise InvalidInput(
             argument="The classes",
             expected=(
-                "be given: fit(frame, target='class') names their column, fit(X, y) gives them by "
-                "themselves"
+                "be given: fit(frame, target='class') names their column, fit(X, y) passes them "
+                "separately"
             ),
             got=f"a {type(data).__name__} alone",
         )

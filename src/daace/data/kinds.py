@@ -18,34 +18,34 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 #: More levels than any table can need: a limit for files from untrusted sources.
 MOST_LEVELS = 10_000
 
-#: What levels that are pooled, and gaps, are called where no value stands for them.
+#: Names of the codes of pooled levels and of gaps.
 OTHER, MISSING, ELSEWHERE = "other", "missing", "elsewhere"
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of the user's table that the model knows, and how it is coded.
+    """One modelled column of the user's table, and its coding.
 
     A `number` or `whole` is its value. An `ordered` feature or `category` is a code: 0, 1, ... for
-    its levels, then one code for the levels that are pooled, if there are any, and last one for
-    "missing", if rows have gaps. The gap of an ordered feature is a code apart from the ladder.
+    its levels, then one code for pooled levels, if there are any, and finally one for "missing", if
+    rows have gaps. The gap of an ordered feature is a code apart from the ladder.
     A number with atoms also has a code: 0 elsewhere, then 1, 2, ... for the atoms.
 
     Attributes:
-        name: of the column.
+        name: name of the column.
         kind: "number", "whole", "ordered" or "category".
-        levels: of an ordered feature (from low to high) or category, without pooled ones.
+        levels: levels of an ordered feature (from low to high) or category, without pooled ones.
         pooled: number of rare levels behind the code "other"; their names are not kept.
         gaps: whether an ordered feature or category has a code for "missing".
         none_gaps: whether its gaps are None, in a column of objects; else they are NaN there.
         atoms: values of a number that many rows share, ascending; last NaN if rows have gaps.
-        clear: for each of the atoms that are values, how far below and above it rows have no other
-            value, but for a few; empty if that is not known.
+        clear: distances below and above each atom that is a value within which hardly any row has
+            another value; empty if unknown.
         fill: value in the model array where a number is missing: the median of the others.
         lower: natural lower bound of a number, None without one.
         upper: natural upper bound of a number, None without one.
-        unit: of a number, empty if unknown.
-        perhaps_immutable: whether its name suggests that nobody can change it.
+        unit: unit of a number, empty if unknown.
+        perhaps_immutable: whether its name suggests that it cannot be changed.
         dtype: name of the user's dtype; of the categories, if it is categorical.
         categories: all categories of a categorical dtype but the pooled ones; else None.
         categories_ordered: whether a categorical dtype is ordered.
@@ -100,7 +100,7 @@ class Feature:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """What each code is called."""
+        """The name of each code."""
         if not self.coded:
             named = [MISSING if atom != atom else f"{atom:.15g}" for atom in self.atoms]
             return (ELSEWHERE, *named) if named else ()
@@ -117,7 +117,7 @@ class Feature:
 
     @cached_property
     def pool_level(self) -> Level:
-        """A value, not a level, that stands for the pooled ones where the row's own is not known.
+        """The value of pooled levels if the row's own value is unknown; never one of the levels.
 
         "other" for text, or with underscores where that is a level; for numbers, one below the
         lowest.
@@ -142,7 +142,7 @@ class Feature:
         return cells(values, self.dtype, categories=categories, gap=gap)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what JSON can hold; what has its default value is left out."""
+        """Return a record in JSON's types, without default values."""
         record: dict[str, Any] = {"name": self.name, "kind": self.kind, "dtype": self.dtype}
         for key in (
             "pooled",

@@ -1,4 +1,4 @@
-"""Class labels: which column can hold them, and in what form they are kept."""
+"""Class labels: which columns can hold them, and the form in which they are kept."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def label_array(values: np.ndarray | Sequence[object]) -> Labels:
 
 
 def find_class(label: object, classes: Labels) -> int:
-    """Return the position of a class among the classes; 1.0 is 1, as when a table is read.
+    """Return the position of a class among the classes; 1.0 equals 1, as in tables.
 
     Raises:
         InvalidInput: there is no such class.

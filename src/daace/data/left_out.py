@@ -25,13 +25,13 @@ AT_AN_END = {"id", "ids", "identifier", "uid", "uuid", "guid"}
 AT_THE_END = {"key", "number", "no", "nr", "code", "ref", "reference", "ssn", "fips"}
 ALONE = {"index", "idx", "row", "serial", "record"}
 
-#: Words to which 'id' is often joined: customerid, userid.
+#: Words that 'id' is often joined to: customerid, userid.
 OWNERS = {
     "account", "application", "case", "client", "customer", "employee", "loan", "member", "order",
     "patient", "person", "policy", "record", "row", "student", "subject", "transaction", "user",
 }  # fmt: skip
 
-#: Words anywhere in a name that make consecutive integers a measurement all the same.
+#: Words that, anywhere in a name, make even consecutive integers a measurement.
 MEASURES = {
     "year", "month", "week", "day", "hour", "minute", "second", "date", "time", "age", "rank",
     "period", "step", "epoch", "score", "count",
@@ -52,7 +52,7 @@ def find_left_out(frame: pd.DataFrame, *, keep: Collection[str]) -> dict[str, st
 
 
 def warn_of_left_out(left_out: Mapping[str, str]) -> None:
-    """Warn which columns are left out, those with the same reason together.
+    """Warn about columns that are left out, grouped by reason.
 
     Args:
         left_out: the reason by column.

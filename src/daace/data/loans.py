@@ -12,7 +12,7 @@ PURPOSE = ("business", "car", "education", "furniture", "repairs")
 
 
 def draw_loans(rows: int = 3000, *, rng: np.random.Generator) -> pd.DataFrame:
-    """Simulate loan applications. No row is a person, and no bank decides like this.
+    """Simulate loan applications; neither the applicants nor the rule of decision are real.
 
     Education, income, savings and credit score share a hidden standing. A third of the applicants
     have no savings at all, and some have no credit score yet. The decision is drawn from
@@ -68,7 +68,7 @@ def log_odds_granted(frame: pd.DataFrame) -> FloatArray:
     """Return log p(granted | x) - log p(refused | x), the rule behind the simulated decisions.
 
     Args:
-        frame: applications, as `draw_loans` makes them.
+        frame: applications, as from `draw_loans`.
     """
     burden = frame["amount"] / frame["months"] / frame["income"]  # instalment per income
     score = (frame["credit_score"].fillna(600) - 640) / 50

@@ -1,10 +1,10 @@
-"""What the name of a column says about it."""
+"""Properties of columns that their names suggest."""
 
 from __future__ import annotations
 
 import re
 
-#: Words that suggest that nobody can change a feature.
+#: Words that suggest that a feature cannot be changed.
 IMMUTABLE = {
     "age", "ages", "aged", "sex", "gender", "race", "ethnic", "ethnicity", "ethnicities", "birth",
     "birthday", "birthdate", "birthplace", "birthyear", "born", "dob", "country", "nationality",
@@ -27,7 +27,7 @@ def words_of(name: str) -> list[str]:
 
 
 def perhaps_immutable(name: str) -> bool:
-    """Whether a name suggests that nobody can change the feature.
+    """Whether a name suggests that the feature cannot be changed.
 
     Example:
         >>> perhaps_immutable("native_country"), perhaps_immutable("mileage")

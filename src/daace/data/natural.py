@@ -1,4 +1,4 @@
-"""What numbers keep by their nature: atoms, the room beside them, and bounds."""
+"""Natural properties of numbers: atoms, the gaps beside them, and bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from daace._typing import FloatArray
 from daace.data.names import is_share
 from daace.data.spacing import find_spacing
 
-#: What fewer rows have in common is not kept, since a model must not reveal a few people.
+#: Values with fewer rows are not kept, since a model must not reveal a few people.
 FEWEST_ROWS = 10
 
 #: A value is an atom at this share of the rows; or at the smaller one, if these are also twice as
@@ -32,7 +32,7 @@ def find_atoms(values: FloatArray) -> tuple[float, ...]:
     """Return the values among 0, the smallest and the largest that many rows share, ascending.
 
     Args:
-        values: of a number, without gaps.
+        values: values of a number, without gaps.
 
     Example:
         >>> find_atoms(np.array([0.0] * 10 + [40.0] * 30 + list(range(1, 61))))
@@ -56,12 +56,12 @@ def find_atoms(values: FloatArray) -> tuple[float, ...]:
 
 
 def clear_sides(values: FloatArray, atom: float) -> tuple[float, float]:
-    """Return how far below and above an atom rows have no other value, but for a few.
+    """Return the distances below and above an atom within which hardly any row has another value.
 
-    It is the mean distance of the ten nearest, which is nobody's; 0 where there are fewer.
+    They are the mean distance of the ten nearest, which is not one of a row; 0 if there are fewer.
 
     Args:
-        values: of a number, without gaps.
+        values: values of a number, without gaps.
         atom: one of its values.
 
     Example:
@@ -76,16 +76,16 @@ def clear_sides(values: FloatArray, atom: float) -> tuple[float, float]:
 
 
 def natural_bounds(name: str, values: FloatArray) -> tuple[float | None, float | None]:
-    """Return the bounds that a number keeps by its nature, as far as can be told.
+    """Return the natural bounds of a number, as far as they can be inferred.
 
-    Not below 0, if no row was. Not above 1 (or 100), if all rows are between 0 and 1 (or 100) and
-    either the name says that it is a share, or rows stand at both ends: measurements that happen
-    to be small are not bounded. Not beyond an end at which many rows stand: an atom, or an end of
-    numbers with a spacing, such as whole ones, that do not fade out there.
+    The lower bound is 0 if no row is negative. The upper bound is 1 (or 100) if all rows are
+    between 0 and 1 (or 100) and either the name is that of a share, or there are rows at both ends:
+    measurements that happen to be small are not bounded. Ends at which there are many rows are
+    bounds: an atom, or an end of numbers with a spacing, such as whole ones, that do not fade out.
 
     Args:
-        name: of the feature.
-        values: without gaps.
+        name: name of the feature.
+        values: values of a number, without gaps.
 
     Example:
         >>> natural_bounds("share of rent", np.array([0.2, 0.4])), natural_bounds("x", np.eye(1)[0])
@@ -105,7 +105,7 @@ def natural_bounds(name: str, values: FloatArray) -> tuple[float | None, float |
 
 
 def _walls(values: FloatArray) -> tuple[float | None, float | None]:
-    """Return the ends of numbers at which many rows stand."""
+    """Return the ends of numbers at which there are many rows."""
     distinct, counts = np.unique(values, return_counts=True)
     atoms, even = find_atoms(values), len(distinct) > NEAREST_VALUES and find_spacing(values) > 0
 

@@ -1,4 +1,4 @@
-"""Numbers in tables: how large they may be, and which cells hold one."""
+"""Numbers in tables: their largest size, and the cells that hold one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parse_numbers(column: pd.Series) -> FloatArray:
 
 
 def parse_number(text: str) -> float:
-    """Return the number that a text is, NaN if it is not a number.
+    """Return the number that a text represents, NaN if it is not a number.
 
     Example:
         >>> parse_number(" 1.5"), parse_number("many")

@@ -15,7 +15,7 @@ def fullest_bins_share(values: FloatArray, *, bins: int = 100, fullest: int = 3)
     Args:
         values: one feature, shape `(rows,)`.
         bins: number of equal-width bins.
-        fullest: how many of the fullest bins to count.
+        fullest: number of the fullest bins to count.
     """
     low, high = float(values.min()), float(values.max())
     if not high > low:

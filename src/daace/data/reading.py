@@ -1,4 +1,4 @@
-"""Cells of one column of the user as values or codes of a known feature, or a clear error."""
+"""Reads the cells of a user's column as values or codes of a known feature."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_codes(column: pd.Series, feature: Feature) -> FloatArray:
 
     Args:
         column: the cells.
-        feature: what is known of the column.
+        feature: the feature of the column.
 
     Raises:
         InvalidInput: a cell has an unknown level, or a gap where no row of the table had one.
@@ -52,7 +52,7 @@ def read_values(column: pd.Series, feature: Feature) -> FloatArray:
 
     Args:
         column: the cells.
-        feature: what is known of the column.
+        feature: the feature of the column.
 
     Raises:
         InvalidInput: a cell is not a finite number, has a gap where no row of the table had one,
@@ -88,7 +88,7 @@ def read_values(column: pd.Series, feature: Feature) -> FloatArray:
 
 
 def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
-    """Return the distinct values of a column, and which one each cell has; -1 for gaps."""
+    """Return the distinct values of a column, and the index of each cell's value; -1 for gaps."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes = column.cat.codes.to_numpy()
         used, places = np.unique(codes, return_inverse=True)
@@ -99,7 +99,7 @@ def _distinct(column: pd.Series) -> tuple[IntArray, list[Any]]:
         value = column.iloc[0]
         gap = bool(pd.api.types.is_scalar(value) and pd.isna(value))
         return np.array([-1 if gap else 0]), [] if gap else [plain_level(value)]
-    if pd.api.types.is_object_dtype(column.dtype):  # what is no level may not be hashable
+    if pd.api.types.is_object_dtype(column.dtype):  # other values may not be hashable
         column = column.map(lambda cell: cell if pd.api.types.is_hashable(cell) else str(cell))
     places, values = pd.factorize(column)
     return places, [plain_level(value) for value in values]
@@ -135,7 +135,7 @@ def _hashable(value: object) -> bool:
 
 
 def _place(found: BoolArray, feature: Feature) -> str:
-    """Return what an error is about: the first cell found, by its row if there are several."""
+    """Return the subject of an error: the first cell found, by its row if there are several."""
     row = f" in row {int(np.argmax(found))}" if len(found) > 1 else ""
     return f"'{feature.name}'{row}"
 

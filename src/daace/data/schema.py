@@ -24,7 +24,7 @@ from daace.data.names import perhaps_immutable
 from daace.data.natural import natural_bounds
 from daace.data.screening import screen
 
-#: What `Table.kinds` calls columns that are not features.
+#: Kinds in `Table.kinds` of columns that are not features.
 DERIVED, LEFT_OUT = "derived", "left out"
 
 
@@ -38,13 +38,13 @@ def infer_encoding(
     left_out: Mapping[str, str],
     derive: bool,
 ) -> Encoding:
-    """Return how the columns of a frame are coded.
+    """Return the encoding of the columns of a frame.
 
     Args:
         frame: the rows.
         columns: names of all columns but the class, in the user's order.
-        kinds: kinds that the user gave, by column.
-        order: levels from low to high that the user gave, by column.
+        kinds: kinds set by the user, by column.
+        order: levels from low to high set by the user, by column.
         units: unit by column, where known.
         left_out: columns that are not features, each with the reason.
         derive: whether to look for columns that are a function of another one.
@@ -107,7 +107,7 @@ def describe(encoding: Encoding) -> pd.DataFrame:
     """Return a frame with one row for each column of the user, features and others.
 
     Args:
-        encoding: of a table.
+        encoding: encoding of a table.
     """
     rows: dict[str, dict[str, Any]] = {}
     for feature in encoding.features:
@@ -149,10 +149,10 @@ def _read(
     kinds: Mapping[str, Any],
     order: Mapping[str, Sequence[Any]],
 ) -> Column:
-    """Return a column with the kind that the user gave, or that its values have."""
+    """Return a column with the kind that the user set, or that of its values."""
     given: Any = "ordered" if name in order else kinds.get(name)
     series = screen(name, cells, category=given in ("ordered", "category"))
-    none_gaps = pd.api.types.is_object_dtype(cells.dtype) and all(  # an encoder tells it from NaN
+    none_gaps = pd.api.types.is_object_dtype(cells.dtype) and all(  # unlike NaN
         value is None for value in cells[cells.isna()]
     )
     return Column(

@@ -1,4 +1,4 @@
-"""Columns of users as they can be read: numbers, text, truth values or categories, or an error."""
+"""Screens columns of users: numbers, text, truth values or categories; all else is an error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATE = re.compile(
     r"\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})([ T].*)?"
 )
 
-#: Share of a text column's distinct values that are numbers at which the others are mistakes.
+#: Share of numbers among a text column's distinct values from which the others are mistakes.
 MOSTLY = 0.9
 
 #: Signs of shares and money around a number.
@@ -29,12 +29,12 @@ SIGNS = re.compile(r"[%$€£¥,\s]|\b(CHF|EUR|GBP|JPY|USD)\b")
 
 
 def screen(name: str, series: pd.Series, *, category: bool = False) -> pd.Series:
-    """Return a column with objects as what they are: text stays, numbers become float64.
+    """Return a column with objects converted: text stays, numbers become float64.
 
     Args:
-        name: of the column.
+        name: name of the column.
         series: its cells.
-        category: whether the user says that it is a category or ordered, whatever it looks like.
+        category: whether the user declared it a category or ordered.
 
     Raises:
         InvalidInput: it holds dates, complex or infinite numbers, numbers written as text, text
@@ -183,8 +183,8 @@ def _dates(name: str, text: Sequence[str] = ()) -> InvalidInput:
     """Return the error about a column of dates.
 
     Args:
-        name: of the column.
-        text: its dates, where they are text.
+        name: name of the column.
+        text: its dates, if they are text.
     """
     day = f"frame['{name}']"
     if text:

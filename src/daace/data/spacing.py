@@ -7,7 +7,7 @@ import numpy as np
 from daace._typing import FloatArray
 
 #: More places than these between the smallest and the largest value count as a continuum: the
-#: spacing could not be told from rounding.
+#: spacing could not be distinguished from rounding.
 PLACES = 2**22
 
 #: A gap may miss a multiple of the spacing by this share of it: decimals are not exact in binary.
@@ -22,7 +22,7 @@ def find_spacing(values: FloatArray) -> float:
     spacing 1, unless they have too many places.
 
     Args:
-        values: of one column, finite.
+        values: finite values of one column.
 
     Example:
         >>> find_spacing(np.array([0.0, 2.0, 5.0])), find_spacing(np.array([0.5, 1.5, 4.5]))

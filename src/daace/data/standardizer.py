@@ -45,7 +45,7 @@ class Standardizer:
             codes: columns that hold codes, which stay as they are.
 
         Raises:
-            InvalidInput: a feature is constant, or so nearly that rounding hides its changes.
+            InvalidInput: a feature is constant, or varies by less than rounding errors.
         """
         mean = X.mean(axis=0)
         scale = np.sqrt(((X - mean) ** 2).mean(axis=0))

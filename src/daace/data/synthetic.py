@@ -114,7 +114,7 @@ def draw_table(
         parameters: the mixture.
         rows: number of rows.
         rng: source of the rows.
-        name: what the table is called.
+        name: name of the table.
 
     Example:
         >>> draw_table(moons(), 100, rng=np.random.default_rng(0), name="moons")

@@ -32,13 +32,13 @@ class Table:
         classes: the distinct classes, sorted.
         target: name of the class column.
         units: unit by feature name, where known.
-        name: what the table is called.
+        name: name of the table.
         left_out: columns that are not part of the model, each with the reason in one sentence.
             Rows to explain may have them or not.
         columns: names of features and left-out columns in the order of the frame; empty if that
             is the order of the features.
-        encoding: what each column is, and how rows become `X` and come back from it; numbers
-            without atoms when left out.
+        encoding: encoding of the columns, which maps rows to `X` and back; numbers without atoms
+            when left out.
         raw: the user's columns whose rare levels are pooled, None if there are none.
 
     Example:
@@ -97,17 +97,17 @@ class Table:
         Args:
             frame: a frame of pandas, polars or pyarrow.
             target: name of the class column.
-            features: columns to read, whatever they hold, such as the features of a fitted model.
-                When left out, all columns that vary and do not look like ids.
+            features: columns to read, whatever their content, such as the features of a fitted
+                model. When left out, all columns that vary and do not look like ids.
             units: unit by feature name, where known.
-            name: what the table is called.
+            name: name of the table.
             keep: columns that are features although they look like ids.
-            kinds: "number", "whole", "ordered" or "category" by column, where it is not what the
-                values suggest; or "number" for all columns, as the paper has them: then
-                nothing is derived, no value is an atom, and none may be missing.
+            kinds: "number", "whole", "ordered" or "category" by column, where it differs from the
+                inferred kind; or "number" for all columns, as in the paper: then nothing is
+                derived, no value is an atom, and none may be missing.
             order: levels from low to high by column; such a column is ordered. Model files have
-                them, also those without rows.
-            encoding: read the columns as another table did, such as that of a fitted model.
+                them, even those without rows.
+            encoding: encoding of another table, such as that of a fitted model.
 
         Raises:
             InvalidInput: the target is missing or has fewer than two classes; columns have the
@@ -159,7 +159,7 @@ class Table:
     def to_frame(self) -> pd.DataFrame:
         """Return features, derived columns and class in the user's dtypes, the class last.
 
-        Missing values are missing again. Columns that were left out are not part of it.
+        Missing values are missing again. Columns that were left out are not included.
         """
         frame = self.encoding.decode(self.X, like=self.raw)
         frame[self.target] = self.y
@@ -167,10 +167,10 @@ class Table:
 
     @property
     def kinds(self) -> pd.DataFrame:
-        """What each column is: feature, kind, levels, atoms, natural bounds, derived from, ...
+        """The properties of each column: feature, kind, levels, atoms, bounds, derived from, ...
 
-        The kind of a column that is computed from another one is "derived", that of one which is
-        not used "left out". "perhaps immutable" is a guess by the name.
+        The kind of a column that is computed from another one is "derived", that of an unused one
+        "left out". "perhaps immutable" is a guess by the name.
 
         Example:
             >>> frame = pd.DataFrame({"kids": [0, 2, 1], "age": [31.5, 40, 28], "y": [0, 1, 1]})

@@ -25,7 +25,7 @@ BANDWIDTHS, SMOOTHINGS = np.logspace(-1, 0, 10), np.logspace(-2, 0, 10)
 #: Folds of a table of numbers, and rows of a class of a table with codes that are left out in turn.
 FOLDS, TESTED = 10, 1_000
 
-#: Bandwidth and smoothing to begin with, and times that both are chosen in turn.
+#: Initial bandwidth and smoothing, and the number of times that both are chosen in turn.
 FIRST, TURNS = (0.3, 0.1), 3
 
 
@@ -87,8 +87,8 @@ def best_bandwidths(
 
     Args:
         rows: model-space rows of each class, in an order that does not depend on the table's.
-        encoding: what the columns are.
-        layout: the same in model space.
+        encoding: encoding of the columns.
+        layout: layout of the columns in model space.
         bandwidth: the bandwidth if it is known.
         smoothing: the smoothing if it is known.
     """
@@ -116,9 +116,9 @@ def best_bandwidths(
 
 
 def _tested(rows: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return which rows are left out in turn, and the number of each row's set of copies."""
+    """Return the rows to leave out in turn, and the number of each row's set of copies."""
     sets = sets_of_copies(rows)
-    if not sets.any():  # all of them equal
+    if not sets.any():  # all rows are equal
         sets = np.arange(len(rows))
     return np.random.default_rng(0).permutation(len(rows))[:TESTED], sets
 

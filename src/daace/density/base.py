@@ -47,7 +47,7 @@ class ConditionalDensity(ABC):
         takes_codes: whether it can be fitted on tables with categories, ordered features or atoms.
         classes_: class labels, in the order of the columns of `log_joint`.
         features_: feature names, in the order of the columns of `X`.
-        encoding_: what the `encoding_.width` columns of `X` are: numbers or codes.
+        encoding_: encoding of the `encoding_.width` columns of `X`: numbers or codes.
         line_weights_: h by index of the feature, see `log_measure`.
         target_: name of the class column.
         units_: unit by feature name, where known.
@@ -112,7 +112,7 @@ class ConditionalDensity(ABC):
         """
 
     def to_arrays(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
-        """Return what was learned: float64 arrays by name, and settings that JSON can hold."""
+        """Return the learned state: float64 arrays by name, and settings in JSON's types."""
         raise InvalidInput(f"A {type(self).__name__} cannot be saved: it has no 'to_arrays'.")
 
     @classmethod
@@ -121,7 +121,7 @@ class ConditionalDensity(ABC):
 
         Args:
             arrays: arrays by name.
-            settings: what JSON can hold; for a table with codes also its `encoding`.
+            settings: settings in JSON's types; for a table with codes also its `encoding`.
 
         Raises:
             KeyError: something is missing.
@@ -130,10 +130,10 @@ class ConditionalDensity(ABC):
         raise InvalidInput(f"A {cls.__name__} cannot be loaded: it has no 'from_arrays'.")
 
     def held_out(self, table: Table) -> HeldOut | None:
-        """Return what a density like this one says of rows of its table that it has not seen.
+        """Evaluate a density like this one on rows of its table that it was not fitted on.
 
-        `daace.fit` uses it to check how good the density is. None if there are too few rows for
-        that, or another fit would take too long. Write it with `judge_table`.
+        `daace.fit` uses it to check the quality of the density. Return None if there are too few
+        rows for that, or another fit would take too long. Write it with `judge_table`.
 
         Args:
             table: the table that this density was fitted on.
@@ -141,10 +141,10 @@ class ConditionalDensity(ABC):
         return None
 
     def judge_table(self, table: Table) -> HeldOut:
-        """Return what this density says of the rows of a table.
+        """Evaluate this density on the rows of a table.
 
         Args:
-            table: with the features and classes of this density.
+            table: a table with the features and classes of this density.
         """
         X = self.to_model(table.to_frame())
         return HeldOut(self.log_joint(X), np.searchsorted(self.classes_, table.y), self.draws_)
@@ -153,7 +153,7 @@ class ConditionalDensity(ABC):
         """Return the density of the other features, p(x_free, y | x_fixed).
 
         Args:
-            values: by feature, in user units; a gap (NaN or None) is given as one.
+            values: values by feature, in user units; a gap (NaN or None) is given as one.
 
         Raises:
             InvalidInput: this density has no exact conditional, or the values do not fit.
@@ -171,23 +171,23 @@ class ConditionalDensity(ABC):
         Args:
             fixed: the shared columns; a number with atoms counts if its code is shared, too.
             x: the row in model space, shape `(n,)`.
-            draws: how many.
+            draws: number of draws.
             label: draw from one class only.
 
         Returns:
-            Shape `(draws, n)`; None if this density cannot say.
+            Shape `(draws, n)`; None if this density cannot make such draws.
         """
         return None
 
     def find_profiles(self, X: FloatArray) -> tuple[list[str], dict[str, str]]:
-        """Return the most probable profile of each row, and what sets apart those that occur.
+        """Return the most probable profile of each row, and descriptions of those that occur.
 
         Args:
             X: rows in model space, shape `(rows, n)`.
 
         Returns:
-            Class and number for each row, such as 'benign 2', or empty text without profiles; and a
-            description of each by name.
+            Class and number of each row's profile, such as 'benign 2', or empty text without
+            profiles; and the description of each by name.
         """
         return [""] * len(X), {}
 
@@ -239,7 +239,7 @@ class ConditionalDensity(ABC):
         return log_sum_exp(self.log_joint(X))
 
     def log_measure(self, X: FloatArray) -> FloatArray:
-        """Return the sum of h over the numbers with atoms that stand at none, shape `(rows,)`.
+        """Return the sum of h over the numbers with atoms that are at none, shape `(rows,)`.
 
         `log_joint` is with respect to a measure in which the line of such a number has the weight
         e^h beside the mass 1 of each atom; with `log_measure(X)` added, it is the plain one.
@@ -322,7 +322,7 @@ class ConditionalDensity(ABC):
             rows: as in `to_model`.
 
         Raises:
-            InvalidInput: columns are missing or unknown, or have values that the model cannot know.
+            InvalidInput: columns are missing, unknown, or have values unknown to the model.
         """
         return encode_rows(self.user_frame(rows), self.encoding_, self.target_)
 

@@ -26,7 +26,7 @@ def weigh_lines(components: ClassComponents) -> ClassComponents:
     """Return components whose measure has the weights h, from fixed-seed draws of their own.
 
     Args:
-        components: with codes, or without: those are returned as they are.
+        components: components; without codes they are returned as they are.
     """
     if components.codes is None or not len(components.codes.layout.atomic):
         return components
@@ -42,7 +42,7 @@ def line_weights(components: ClassComponents, X: FloatArray) -> FloatArray:
     `p(x) sqrt(2 pi) / |a| exp((a'r)^2 / (2 a'a))`.
 
     Args:
-        components: with codes.
+        components: components with codes.
         X: rows in model space.
 
     Returns:
@@ -75,8 +75,8 @@ def check_line_weights(weights: FloatArray, layout: CodeLayout) -> None:
     """Raise `ValueError` unless the weights of lines can be those of a density.
 
     Args:
-        weights: from a model file.
-        layout: which numbers have atoms.
+        weights: weights from a model file.
+        layout: layout of the columns.
     """
     if weights.shape != layout.numbers.shape:
         raise ValueError("it has other numbers than its encoding")

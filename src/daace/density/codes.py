@@ -22,7 +22,7 @@ class CodeLayout:
         numbers: columns that hold numbers, ascending.
         columns: columns that hold codes, ascending.
         sizes: number of codes of each of them.
-        atoms: for each number, the place in `columns` of the code of its atoms; -1 without atoms.
+        atoms: place in `columns` of the atom code of each number; -1 without atoms.
         values: model-space value of each code of each number's atoms, shape `(numbers, codes)`; 0
             where there is none, and for the code 0, "elsewhere".
 
@@ -47,7 +47,7 @@ class CodeLayout:
         """Return the layout of an encoding.
 
         Args:
-            encoding: what each column is.
+            encoding: encoding of the columns.
             standardizer: maps the atoms' values to model space.
         """
         having = encoding.atom_columns
@@ -74,7 +74,7 @@ class CodeLayout:
         ]
         most = max((encoding.features[j].codes for j in encoding.atom_columns), default=1)
         if values.shape != (len(atoms), most):
-            raise ValueError("the atoms have other values than the encoding says")
+            raise ValueError("the atoms have other values than in the encoding")
         return cls(
             encoding.width,
             np.array(encoding.number_columns, dtype=np.intp),
@@ -100,7 +100,7 @@ class CodeLayout:
         """Return the numbers and the codes of rows; any axes before the last.
 
         Args:
-            X: in model space, shape `(..., width)`.
+            X: rows in model space, shape `(..., width)`.
         """
         return X[..., self.numbers], X[..., self.columns].astype(np.intp)
 
@@ -115,10 +115,10 @@ class CodeLayout:
     def hold(self, columns: IntArray, x: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return which codes and numbers of a row are fixed, if these columns are.
 
-        A number is fixed elsewhere only if its code is, too; at an atom its code says all.
+        A number off its atoms is fixed only if its code is, too; at an atom its code determines it.
 
         Args:
-            columns: of the model array.
+            columns: columns of the model array.
             x: the row, shape `(width,)`.
 
         Returns:
@@ -133,7 +133,7 @@ class CodeLayout:
         return codes, np.where(known, x[self.numbers], np.nan)
 
     def elsewhere(self, codes: IntArray) -> FloatArray | None:
-        """Return 1 where a number stands at none of its atoms, else 0; None if all do.
+        """Return 1 where a number is at none of its atoms, else 0; None if all are 1.
 
         Args:
             codes: shape `(..., columns)`.
@@ -149,7 +149,7 @@ class CodeLayout:
         return free
 
     def atom_values(self, codes: IntArray) -> FloatArray:
-        """Return where each number stands if it is at an atom; 0 elsewhere."""
+        """Return the value of each number at an atom; 0 for the others."""
         found = np.zeros((*codes.shape[:-1], len(self.numbers)))
         for i in self.atomic:
             found[..., i] = self.values[i, codes[..., self.atoms[i]]]
@@ -161,8 +161,8 @@ class CodeTables:
     """log p(d | c) of the codes d: the sum of `log T_j[c, d_parent(j), d_j]` over the codes j.
 
     Attributes:
-        layout: where the codes stand.
-        parents: for each code its parent among the codes; -1 for none.
+        layout: layout of the columns.
+        parents: parent of each code among the codes; -1 for none.
         tables: for each code log-probabilities that sum to 1 over its codes, shape `(codes of the
             parent or 1, codes, components)`.
         measure: h_i of every number: log p is taken with respect to a measure in which the line
@@ -193,8 +193,8 @@ class CodeTables:
     def given(self, codes: IntArray) -> tuple[CodeTables, FloatArray]:
         """Return the tables of p(d | some codes, c), and log p(some codes | c) of each component.
 
-        Messages go from children to parents (Pearl 1982): a code's table is multiplied by what its
-        children say of each of its values.
+        Messages are passed from children to parents (Pearl 1982): a code's table is multiplied by
+        its children's messages.
 
         Args:
             codes: shape `(columns,)`, -1 where a code is free.

@@ -25,8 +25,8 @@ class CodesFirst:
     """`p(x, d, y) = p(d, y) p(x | d, y)`: x are numbers without atoms, d is everything else.
 
     Attributes:
-        columns: which columns are x and d.
-        network: of p(d, y).
+        columns: indices of the columns of x and d.
+        network: network of p(d, y).
     """
 
     columns: FlowColumns
@@ -38,12 +38,12 @@ class CodesFirst:
         return cls(columns, LinearGaussianNetwork(profiles="auto").fit(table.select(columns.names)))
 
     def refit(self, table: Table) -> CodesFirst:
-        """Learn a network of other rows, with as many profiles."""
+        """Learn a network of other rows, with the same number of profiles."""
         return CodesFirst(self.columns, self.network.refit(table.select(self.columns.names)))
 
     @property
     def line_weights(self) -> dict[int, float]:
-        """H by column, as the network has it; see `weigh_lines`."""
+        """The network's h by column; see `weigh_lines`."""
         weights = self.network.line_weights_.items()
         return {int(self.columns.columns[j]): weight for j, weight in weights}
 
@@ -105,10 +105,10 @@ class CodesFirst:
 
 
 def split_columns(encoding: Encoding) -> FlowColumns | None:
-    """Return what a flow maps and what comes before it; None without codes.
+    """Return the columns of the flow and of the network before it; None without codes.
 
     Raises:
-        InvalidInput: there is nothing that a flow could map.
+        InvalidInput: there is no column that a flow could map.
     """
     if not encoding.code_sizes:
         return None

@@ -1,4 +1,4 @@
-"""Draws of a density: what they say about it, and how classes are drawn."""
+"""Draws of a density: their statistics, and how classes are drawn."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from daace.exceptions import InvalidInput
 DRAWS = 10_000
 DRAWS_SEED = 20_250_615
 
-#: Draws that describe log p given some features: fewer than for a whole density, as every person
-#: needs their own.
+#: Number of draws that describe log p given some features: fewer than for a whole density, as every
+#: row needs its own.
 GIVEN_DRAWS = 1_000
 
-#: Draws of each class in which planners look for goals.
+#: Number of draws of each class in which planners look for goals.
 POOLED = 4_000
 
 
@@ -91,7 +91,7 @@ class DrawStatistics:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What a density says of rows that it, or one like it, has not seen.
+    """The evaluation of a density on rows that it, or one like it, was not fitted on.
 
     Attributes:
         log_joint: log p(x, y) of each row and class, shape `(rows, classes)`.

@@ -19,7 +19,7 @@ from daace.exceptions import InvalidInput
 
 
 class GivenComponents(ConditionalDensity):
-    """A network or mixture over the features that are free, given those that are fixed.
+    """A network or mixture over the free features, given the fixed ones.
 
     Made by `density.given({...})`; exact, and itself a mixture of Gaussians.
 
@@ -66,7 +66,7 @@ class RowsGiven(Protocol):
     """Rows of a density given some of their columns.
 
     Attributes:
-        log_mass: log p of what is given.
+        log_mass: log p of the given values.
     """
 
     log_mass: float
@@ -85,15 +85,15 @@ class RowsGiven(Protocol):
 
 
 class GivenRows(ConditionalDensity):
-    """A density over numbers and codes, of the features that are free given those that are fixed.
+    """A density of numbers and codes: of the free features, given the fixed ones.
 
     `log p(free, y | fixed) = log p(free, fixed, y) - log p(fixed)`: the density of all features at
-    rows that have what is fixed. Made by `density.given({...})`.
+    rows with the fixed values. Made by `density.given({...})`.
 
     Args:
         base: the density of all features.
         free: positions of the free features.
-        row: in model space, has what is fixed.
+        row: a row with the fixed values, in model space.
         rows: the rows of the base with the same columns.
     """
 
@@ -146,9 +146,9 @@ def given_components(
     """Return the density of the other features of a network or mixture.
 
     Args:
-        density: of all features.
-        components: what it is made of.
-        values: by feature, in user units.
+        density: density of all features.
+        components: its components.
+        values: values by feature, in user units.
 
     Raises:
         InvalidInput: the values do not fit; or the fixed numbers depend on too many other numbers
@@ -175,10 +175,10 @@ def draw_given_components(
     """Return fixed-seed draws of components that share some columns with a row.
 
     Args:
-        components: of a network or mixture.
+        components: components of a network or mixture.
         fixed: the shared columns.
         x: the row in model space.
-        draws: how many.
+        draws: number of draws.
         index: draw from one class only.
 
     Returns:
@@ -203,12 +203,12 @@ def take_names(density: ConditionalDensity, base: ConditionalDensity, free: IntA
     """Give a density the names and scaling of some features of another.
 
     Args:
-        density: over the free features only.
-        base: over all features.
+        density: density of the free features only.
+        base: density of all features.
         free: positions of the free features.
 
     Returns:
-        the columns of the other density that belong to them.
+        The columns of the other density that belong to them.
     """
     density.classes_ = base.classes_
     density.features_ = tuple(base.features_[j] for j in free)
@@ -223,11 +223,11 @@ def take_names(density: ConditionalDensity, base: ConditionalDensity, free: IntA
 def read_given(
     density: ConditionalDensity, values: Mapping[str, object]
 ) -> tuple[IntArray, FloatArray]:
-    """Return the columns of fixed features, and a row that has them in model space, 0 elsewhere.
+    """Return the columns of fixed features, and a model-space row with their values, 0 elsewhere.
 
     Args:
-        density: knows names and units.
-        values: by feature, in user units; at least one, and not all.
+        density: the density, with names and units.
+        values: values by feature, in user units; at least one, and not all.
 
     Raises:
         InvalidInput: a name is unknown, a value is not one of the feature, or no feature is free.

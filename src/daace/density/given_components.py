@@ -1,8 +1,8 @@
 """Components over numbers and codes, given some of their columns: exact weights and draws.
 
-Whether a number that is fixed is likely may depend on which other numbers stand at atoms. So the
-states of the atoms that matter are enumerated: those of the free numbers on which fixed ones
-depend. Given component and state, numbers are Gaussian, and codes follow a forest of tables.
+The likelihood of a fixed number may depend on which other numbers are at atoms. So the states of
+the atoms that matter are enumerated: those of the free numbers on which fixed ones depend. Given
+component and state, numbers are Gaussian, and codes follow a forest of tables.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class ComponentsGiven:
     """Rows of components given some of their columns.
 
     Args:
-        components: with codes.
-        fixed: columns that are given.
-        x: a row that has them.
+        components: components with codes.
+        fixed: the given columns.
+        x: a row with the given values.
 
     Attributes:
-        log_mass: log p of what is given.
+        log_mass: log p of the given values.
 
     Raises:
         ValueError: there are more than `MOST_STATES` states of atoms that matter.
@@ -85,7 +85,7 @@ class ComponentsGiven:
         while waiting:
             i = waiting.pop()
             if layout.atoms[i] >= 0 and codes[layout.atoms[i]] > 0:
-                continue  # it stands at an atom, whatever the others are
+                continue  # it is at an atom, independent of the others
             new = set(np.flatnonzero(depends[i]).tolist()) - reached
             reached |= new
             waiting += new
@@ -125,7 +125,7 @@ class ComponentsGiven:
         return numbers
 
     def _known(self, codes: IntArray) -> tuple[BoolArray, BoolArray, FloatArray]:
-        """Return which numbers are elsewhere, which of them are free, and those that are known."""
+        """Return which numbers are elsewhere, which of them are free, and the known numbers."""
         assert self._components.codes is not None
         layout = self._components.codes.layout
         found = layout.elsewhere(codes)
@@ -139,11 +139,11 @@ class ComponentsGiven:
     def _systems(
         self, components: IntArray, elsewhere: BoolArray, free: BoolArray, values: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what makes the residuals of numbers that are elsewhere Gaussian noise.
+        """Return the system whose residuals, of the numbers that are elsewhere, are Gaussian noise.
 
         They are `r = F u + v`, with F the columns of the whitener that belong to the free numbers
-        u, and v what the known ones make of the rest. With F = QR, `|r|^2 = |R u + Q'v|^2 + |v|^2 -
-        |Q'v|^2`. A number that is not free has a row and a column of its own, which say u_i = 0.
+        u, and v the residuals for u = 0. With F = QR, `|r|^2 = |R u + Q'v|^2 + |v|^2 - |Q'v|^2`. A
+        number that is not free has a row and a column of its own, with u_i = 0.
 
         Returns:
             R, Q'v and |v|^2 of each row.

@@ -1,4 +1,4 @@
-"""Draws of a density that share some features with a row: whom a person is compared with."""
+"""Draws of a density that share some features with a row: a person's reference group."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def describe_given(
     a person is compared with others who cannot change the same things.
 
     Args:
-        density: of all features.
+        density: density of all features.
         fixed: positions of the shared features.
         x: the row in model space, shape `(n,)`.
 
     Returns:
-        None if the density cannot say.
+        None if the density cannot make such draws.
     """
     if type(density).draw_given is ConditionalDensity.draw_given:
         return None

@@ -15,14 +15,14 @@ class KernelsGiven:
     """Rows given some of their columns: kernels weighted by their factors for these.
 
     Args:
-        kernels: of each class.
-        logs: of each class the log of its kernels' weights.
-        codes: of each column of codes, -1 where it is free.
+        kernels: kernels of each class.
+        logs: logarithm of the kernels' weights of each class.
+        codes: code of each column of codes, -1 where it is free.
         numbers: fixed numbers that are elsewhere, NaN where they are not.
-        weights: of the lines of numbers with atoms.
+        weights: weights of the lines of numbers with atoms.
 
     Attributes:
-        log_mass: log p of what is given.
+        log_mass: log p of the given values.
     """
 
     def __init__(

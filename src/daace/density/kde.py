@@ -32,7 +32,7 @@ from daace.density.splits import can_be_checked, sets_of_copies
 from daace.density.transaction import all_or_nothing
 from daace.exceptions import InvalidInput
 
-#: Rows that are judged without their own kernel: more would hardly say more about how good it is.
+#: Number of rows for leave-one-out: more would hardly make the evaluation more accurate.
 JUDGED = 5_000
 
 
@@ -52,16 +52,16 @@ class KernelDensity(ConditionalDensity):
     Args:
         bandwidth: h in standard deviations, or 'cv' for the best of 10 log-spaced values in
             0.1..1 by 10-fold cross-validated log-likelihood.
-        smoothing: of codes, from 0 (a kernel has the code of its row) to 1 (all levels of a
-            category are as likely), or 'cv' for the best of 10 log-spaced values in 0.01..1. With
-            codes, both are chosen by leave-one-out, see `best_bandwidths`.
+        smoothing: smoothing of codes, from 0 (a kernel has the code of its row) to 1 (all levels
+            of a category are equally likely), or 'cv' for the best of 10 log-spaced values in
+            0.01..1. With codes, both are chosen by leave-one-out, see `best_bandwidths`.
         max_rows_per_class: larger classes keep a random subset of this many rows.
 
     Attributes:
         rows_: the rows of each class, in model space.
         log_prior_: log p(y).
         bandwidth_: h, as given or chosen.
-        smoothing_: as given or chosen; 0 without codes.
+        smoothing_: smoothing as given or chosen; 0 without codes.
 
     Example:
         >>> from daace.data.catalog import load_table
@@ -135,7 +135,7 @@ class KernelDensity(ConditionalDensity):
         return X[order], y[order]
 
     def _choose_kernels(self, y: IntArray) -> list[IntArray]:
-        """Return which rows of each class are kept."""
+        """Return the positions of the rows of each class that are kept."""
         rng = np.random.default_rng(0)
         chosen = []
         for k in range(len(self.classes_)):
@@ -146,7 +146,7 @@ class KernelDensity(ConditionalDensity):
         return chosen
 
     def held_out(self, table: Table) -> HeldOut | None:
-        """Return what this density says of each row without the row itself (leave-one-out).
+        """Evaluate this density on each row without the row itself (leave-one-out).
 
         For row x of class k, with n_k rows of N and the kernels R_k kept of them:
         `p(x, y=k) = (n_k - c) / (N - c) * mean over r in R_k that do not equal x of the kernel on
@@ -163,7 +163,7 @@ class KernelDensity(ConditionalDensity):
         copies = np.empty(len(y), dtype=np.intp)
         for k in range(len(chosen)):
             sets = sets_of_copies(X[y == k])
-            copies[y == k] = sets if sets.any() else np.arange(len(sets))  # all of them equal
+            copies[y == k] = sets if sets.any() else np.arange(len(sets))  # all rows are equal
         judged = np.random.default_rng(0).permutation(np.lexsort((y, *X.T)))[:JUDGED]
         log_joint = self.log_joint(X[judged])
         for k, members in enumerate(chosen):
@@ -238,8 +238,8 @@ class KernelDensity(ConditionalDensity):
         """Return the distribution of all columns given some.
 
         Args:
-            fixed: columns that are given.
-            x: a row that has them.
+            fixed: the given columns.
+            x: a row with the given values.
         """
         codes, numbers = self.shape_.layout.hold(fixed, x)
         logs = [
@@ -280,7 +280,7 @@ class KernelDensity(ConditionalDensity):
         return log_joint, lambda W: self.shape_.pull(rows, means, W)
 
     def _evaluate(self, X: FloatArray, means: list[FloatArray] | None) -> FloatArray:
-        """Return log p(x, y); append what the gradient needs of each class to `means`."""
+        """Return log p(x, y); append the means of each class, for the gradient, to `means`."""
         log_joint = np.empty((len(X), len(self.kernels_)))
         points, constant = self.shape_.points(X), self.shape_.constant
         for k, kernels in enumerate(self.kernels_):

@@ -19,21 +19,21 @@ BLOCK = 500_000
 #: exp(-37) is 8e-17: ten thousand such kernels change the twelfth digit of one of size 1.
 NEGLIGIBLE = -37.0
 
-#: Smallest standard deviation of the Gaussian that stands for a number at its atom.
+#: Smallest standard deviation of the broad Gaussian of a number at its atom.
 NARROWEST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class KernelShape:
-    """The shape that all kernels share; what differs between them is the row they stand on.
+    """The shape that all kernels share; they differ in their rows.
 
     The kernel on row r is `prod_j K_j(d_j; r_j) prod_i N(x_i; r_i, h^2)`, the second product over
     the numbers of x that are elsewhere. Where row r has the number at an atom, its factor is the
     broad Gaussian `N(x_i; m_i, s_i^2)`, with mean and variance of the rows of its class that are
-    elsewhere: the atom says nothing of where else the number could be.
+    elsewhere: the atom does not determine where else the number could be.
 
     Attributes:
-        layout: which columns are numbers and codes.
+        layout: layout of the columns.
         bandwidth: h.
         tables: `log K_j(c; r)` of each column of codes, shape `(codes, codes)`, c before r.
     """
@@ -54,7 +54,7 @@ class KernelShape:
 
     @property
     def constant(self) -> float:
-        """Log of what the Gaussians of all numbers without atoms are divided by, negative."""
+        """Log of the normalisation of the Gaussians of all numbers without atoms, negative."""
         n = len(self.plain)
         return float(-n * np.log(self.bandwidth) - 0.5 * n * np.log(2 * np.pi))
 
@@ -65,7 +65,7 @@ class KernelShape:
         return np.ascontiguousarray(X[:, self.layout.numbers[self.plain]])
 
     def elsewhere(self, X: FloatArray) -> FloatArray:
-        """Return 1 for each number with atoms that stands at none, else 0."""
+        """Return 1 for each number with atoms that is at none, else 0."""
         columns = self.layout.columns[self.layout.atoms[self.layout.atomic]]
         there: FloatArray = (X[:, columns] == 0).astype(np.float64)
         return there
@@ -95,7 +95,7 @@ class KernelShape:
 
         Args:
             X: rows in model space.
-            means: of each class, from `ClassKernels.log_sums`.
+            means: means of each class, from `ClassKernels.log_sums`.
             W: shape `(rows, classes)`.
         """
         n, a = len(self.plain), len(self.layout.atomic)
@@ -118,8 +118,8 @@ class ClassKernels:
     """Kernels on the rows of one class.
 
     Args:
-        shape: of the kernels.
-        rows: in model space.
+        shape: shape of the kernels.
+        rows: rows in model space.
         broad: mean and standard deviation of the broad Gaussian of each number with atoms, shape
             `(2, numbers with atoms)`, see `broad_gaussians`.
         log_shares: weights of the kernels, equal when left out.
@@ -173,14 +173,14 @@ class ClassKernels:
         One product gives the logs of the kernels, another the weighted sums of the rows.
 
         Args:
-            points: from `shape.points`.
-            with_means: whether the means are wanted.
-            apart: numbers of the points and of the kernels: kernels with the number of a point
+            points: points from `shape.points`.
+            with_means: whether to return the means.
+            apart: numbers of the points and of the kernels: kernels with the same number as a point
                 are left out.
 
         Returns:
-            the logs, -inf where no kernel is left; and means of the first `shape.moving` columns
-            of `lifted` by the kernels, empty if they are not wanted.
+            The logs, -inf where no kernel is left; and means of the first `shape.moving` columns
+            of `lifted`, weighted by the kernels, or an empty array.
         """
         lifted, moving = self.lifted, self.shape.moving
         logs = np.empty(len(points))
@@ -203,10 +203,10 @@ class ClassKernels:
         return logs, means
 
     def log_factors(self, codes: IntArray, numbers: FloatArray) -> FloatArray:
-        """Return the log of each kernel's factors for what is fixed.
+        """Return the log of each kernel's factors for the fixed columns.
 
         Args:
-            codes: of each column of codes, -1 where it is free.
+            codes: code of each column of codes, -1 where it is free.
             numbers: fixed numbers that are elsewhere, NaN where they are not, shape `(numbers,)`.
         """
         layout, known = self.shape.layout, ~np.isnan(numbers)
@@ -233,10 +233,10 @@ class ClassKernels:
         """Return one draw around each of some kernels; only codes can be fixed.
 
         Args:
-            places: of the kernels.
+            places: places of the kernels.
             noise: Gaussian with standard deviation h, shape `(draws, width)`.
             uniform: in 0..1, shape `(draws, columns of codes)`.
-            fixed: of each column of codes, -1 where it is free.
+            fixed: code of each column of codes, -1 where it is free.
         """
         layout, rows = self.shape.layout, self.rows[places]
         if not len(layout.columns):
@@ -264,11 +264,11 @@ def code_kernels(encoding: Encoding, smoothing: float) -> list[FloatArray]:
     With C codes and the smoothing l, a category has `K(c; r) = (1 - l) [c = r] + l / C` (Aitchison
     and Aitken 1976, doi:10.1093/biomet/63.3.413, whose lambda is l (C - 1) / C); so have the atoms
     of a number. An ordered feature has `K(c; r) = (1 - l) l^|c - r| / 2`, or 1 - l if c = r (Wang
-    and van Ryzin 1981, doi:10.1093/biomet/68.1.301), divided by its sum over the levels that there
-    are; its gap is to its levels what one category is to others.
+    and van Ryzin 1981, doi:10.1093/biomet/68.1.301), divided by its sum over the existing levels;
+    between its gap and its levels the kernel is that of a category.
 
     Args:
-        encoding: what the columns are.
+        encoding: encoding of the columns.
         smoothing: above 0, at most 1.
 
     Example:
@@ -296,8 +296,8 @@ def broad_gaussians(layout: CodeLayout, rows: Sequence[FloatArray]) -> list[Floa
     Those of all classes where a class has fewer than two such rows; 0 and 1 if there are none.
 
     Args:
-        layout: which columns are numbers and codes.
-        rows: of each class.
+        layout: layout of the columns.
+        rows: rows of each class.
 
     Returns:
         Shape `(2, numbers with atoms)` for each class.
@@ -325,7 +325,7 @@ def weights_of_lines(
     Without its factors for x_i, the sum of kernels is their integral over x_i.
 
     Args:
-        kernels: of each class.
+        kernels: kernels of each class.
         log_prior: log p(y).
         X: draws.
 

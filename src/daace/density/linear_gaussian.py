@@ -71,9 +71,9 @@ class LinearGaussianNetwork(ConditionalDensity):
     single Gaussian, so density and gradient are one matrix product.
 
     No row can be read out of the parameters: every class has at least 10 different rows, every
-    profile at least 10 and twice as many as there are features, and a feature has at least two
-    parameters (coefficients, intercept, variance) fewer than there are rows in the class or
-    profile, or in the table if the class is not its parent. See `privacy` for codes and copies.
+    profile at least 10 and at least twice the number of features, and the parameters of a feature
+    (coefficients, intercept, variance) are at least two fewer than the rows of the class or
+    profile, or of the table if the class is not its parent. See `privacy` for codes and copies.
 
     Args:
         start: 'naive' begins with the class as parent of every feature, 'empty' with no arcs.
@@ -82,15 +82,14 @@ class LinearGaussianNetwork(ConditionalDensity):
             the target column.
         forbidden: arcs that the graph must not have. The class never has parents.
         profiles: number of profiles of each class, or 'auto' to choose it by the likelihood of
-            held-out rows, class by class; see `choose_profiles`. There are fewer where a profile
+            held-out rows, class by class; see `choose_profiles`. There are fewer if a profile
             would have too few rows.
 
     Attributes:
         arcs_: arcs (parent, child) by name.
         log_prior_: log p(y).
         components_: the profiles of all classes as Gaussians.
-        profiles_: a frame of the profiles: class, number, share of the class, and what sets them
-            apart.
+        profiles_: a frame of the profiles: class, number, share of the class, and description.
         trials_: with 'auto', a frame of the numbers that were tried: class, profiles, mean log
             p(x | y) of held-out rows, and BIC per row.
         coefficients_: `coefficients_[c, i, j]` of parent j in the mean of feature i, component c.
@@ -145,7 +144,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         return self._fit(table, None, progress)
 
     def _fit(self, table: Table, counts: list[int] | None, progress: bool) -> Self:
-        """Fit with these numbers of profiles, or those that the settings ask for."""
+        """Fit with these numbers of profiles, or those of the settings."""
         X, y = self._learn_names(table)
         layout = CodeLayout.of(self.encoding_, self.standardizer_)
         coded = bool(self.encoding_.code_sizes)
@@ -207,7 +206,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         return self
 
     def held_out(self, table: Table) -> HeldOut | None:
-        """Return what a network of four fifths of the rows says of the others."""
+        """Evaluate a network fitted on four fifths of the rows on the others."""
         parts = split_for_check(table)
         if parts is None:
             return None
@@ -250,12 +249,12 @@ class LinearGaussianNetwork(ConditionalDensity):
 
     @property
     def _numbers(self) -> list[str]:
-        """Names of the features that are numbers: what `structure_` and coefficients are about."""
+        """Names of the features that are numbers, to which `structure_` and coefficients refer."""
         return [self.features_[j] for j in self.encoding_.number_columns]
 
     @property
     def profiles_(self) -> pd.DataFrame:
-        """The profiles: class, number, share of the class, and what sets them apart."""
+        """The profiles: class, number, share of the class, and description."""
         self._check_fitted()
         return describe_profiles(self.components_, self.classes_, self.encoding_, self.target_)
 
@@ -358,7 +357,7 @@ class LinearGaussianNetwork(ConditionalDensity):
         self.structure_ = structure
         gaussians = WhitenedGaussians(parameters.log_weights, *parameters.whitened())
         components = ClassComponents(gaussians, parameters.owner, len(self.log_prior_), codes)
-        measured = codes is not None and codes.measure.any()  # a model file says how
+        measured = codes is not None and codes.measure.any()  # as recorded in a model file
         self.components_ = components if measured else weigh_lines(components)
         self.line_weights_ = self.components_.line_weights
         self.gaussian_ = self.components_.single and codes is None

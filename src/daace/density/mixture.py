@@ -37,7 +37,7 @@ class GaussianMixture(ConditionalDensity):
         labels: class of each component, shape `(components,)`.
         tables: probabilities of the codes, one array of shape `(components, codes)` for each
             column that holds codes, in the order of `encoding.code_sizes`.
-        encoding: what the columns are; numbers x1, x2, ... when left out.
+        encoding: encoding of the columns; numbers x1, x2, ... when left out.
 
     Example:
         >>> m = GaussianMixture([1, 1], [[0.0], [3.0]], [[[1.0]], [[1.0]]], ["a", "b"])

@@ -84,9 +84,7 @@ def read_archive(file: Path) -> dict[str, bytes]:
     except (ModelFileError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception as error:  # zipfile raises many kinds of error on hostile bytes
-        raise ModelFileError(
-            f"'{file}' is damaged or not a model file: {reason(error)}."
-        ) from None
+        raise ModelFileError(f"'{file}' is damaged or not a model file: {reason(error)}.") from None
 
 
 def read_arrays(file: Path, data: bytes) -> dict[str, FloatArray]:

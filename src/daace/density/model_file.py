@@ -44,7 +44,7 @@ def write_model(
     Args:
         path: the file; an existing one is replaced as a whole or not at all.
         density: a fitted density of a kind that the registry knows.
-        settings: what else to keep; must fit into JSON, except for arrays by name under 'arrays'.
+        settings: further settings in JSON's types, except for arrays by name under 'arrays'.
         include_rows: whether a density that consists of training rows may be written.
 
     Raises:
@@ -93,7 +93,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[ConditionalDensity, dict[s
         density = from_parts(meta, arrays)
     except MissingDependency:
         raise
-    except Exception as error:  # whatever hostile content provokes, it is the file's fault
+    except Exception as error:  # hostile content may raise any exception
         raise ModelFileError(
             f"'{file}' does not hold a usable {meta['kind']} density: {reason(error)}."
         ) from None
@@ -104,7 +104,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[ConditionalDensity, dict[s
 
 
 def to_parts(density: ConditionalDensity) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-    """Return a density as names and settings that JSON can hold, and arrays by name."""
+    """Return a density as names and settings in JSON's types, and arrays by name."""
     from daace import __version__
 
     own, learned = density.to_arrays()
@@ -194,7 +194,7 @@ def from_parts(meta: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Con
 
 
 def _read_encoding(meta: Mapping[str, Any]) -> Encoding:
-    """Return what the columns are; files of earlier versions hold numbers only."""
+    """Return the encoding of the columns; files of earlier versions have numbers only."""
     if "encoding" not in meta:
         return Encoding.of_numbers(
             meta["features"],

@@ -68,7 +68,7 @@ def _wrong_names(meta: dict[str, Any]) -> str:
             return f"name its own features as '{key}'"
     left_out, columns = meta.setdefault("left_out", {}), meta.setdefault("columns", [])
     if not (isinstance(left_out, dict) and all(isinstance(why, str) for why in left_out.values())):
-        return "say why columns are left out"
+        return "give the reason for each left-out column"
     known = {*features, *left_out}
     others = known | _derived_names(meta.get("encoding"))
     if len(known) < len(features) + len(left_out) or not (

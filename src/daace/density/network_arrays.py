@@ -21,7 +21,7 @@ def parameters_from_arrays(
     """Return the parameters and the graph of the numbers.
 
     Args:
-        arrays: by name, as `LinearGaussianNetwork.to_arrays` writes them.
+        arrays: arrays by name, as written by `LinearGaussianNetwork.to_arrays`.
 
     Raises:
         KeyError: something is missing.
@@ -95,9 +95,9 @@ def tables_from_arrays(
     """Return the tables of codes.
 
     Args:
-        arrays: by name, as `tables_to_arrays` writes them.
-        encoding: what the columns are.
-        parameters: of the numbers.
+        arrays: arrays by name, as written by `tables_to_arrays`.
+        encoding: encoding of the columns.
+        parameters: parameters of the numbers.
 
     Raises:
         KeyError: something is missing.

@@ -1,10 +1,10 @@
-"""How many rows parameters must rest on so that no row can be read out of a model.
+"""The number of rows that parameters must rest on so that no row can be read out of a model.
 
 Parameters of numbers (means, coefficients, variances) rest on `FEWEST_ROWS` *different* rows: two
 rows that are copied five times are still their mean and standard deviation. Equal rows are copies
-as far as they are more than chance would bring, so coarse tables, in which many people agree, are
-not refused. Tables of codes count every row: they say how many chose each level, not which levels
-go together, and that five people agree in a category is nothing unusual.
+if there are more than expected by chance, so coarse tables, in which many people agree, are
+not refused. Tables of codes count every row: they hold the number of rows of each level, not which
+levels occur together, and five people of one category are nothing unusual.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_class_sizes(table: Table, fewest: int) -> None:
 
 
 def count_copies(X: FloatArray, y: IntArray) -> FloatArray:
-    """Return what each row counts: 1, or less if it has more copies than chance would bring.
+    """Return the weight of each row: 1, or less if it has more copies than expected by chance.
 
     A set of m equal rows of a class with n rows counts like `n prod_j p(x_j)` rows, at least 1 and
     at most m, with p the shares of the values in the whole table.
@@ -74,12 +74,12 @@ def count_copies(X: FloatArray, y: IntArray) -> FloatArray:
 
 
 def join_small(sizes: FloatArray, fewest: float) -> IntArray:
-    """Return a group for each part: too small ones are joined with each other and the next larger.
+    """Return the group of each part: small ones are joined with each other and the next larger.
 
     Leaving the others out of what is known of the whole then leaves a group that is large enough.
 
     Args:
-        sizes: of the parts.
+        sizes: sizes of the parts.
         fewest: the smallest size of a group, where the whole is as large.
 
     Example:

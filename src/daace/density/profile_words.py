@@ -1,4 +1,4 @@
-"""Profiles in words: what sets each kind of people apart from the rest of its class."""
+"""Profiles in words: how each kind of people differs from the rest of its class."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find_profiles(
         encoding: names of features and levels.
 
     Returns:
-        as `ConditionalDensity.find_profiles`.
+        As `ConditionalDensity.find_profiles`.
     """
     if components.single:
         return [""] * len(X), {}
@@ -44,7 +44,7 @@ def find_profiles(
 def describe_profiles(
     components: ClassComponents, classes: Labels, encoding: Encoding, target: str
 ) -> pd.DataFrame:
-    """Return class, number, share of the class, and what sets apart each profile.
+    """Return class, number, share of the class, and description of each profile.
 
     Args:
         components: the profiles of all classes.
@@ -64,11 +64,11 @@ def describe_profiles(
 
 
 def describe_profile(components: ClassComponents, number: int, encoding: Encoding) -> str:
-    """Return what sets a profile apart from the rest of its class.
+    """Return how a profile differs from the rest of its class.
 
     Args:
         components: the profiles of all classes.
-        number: of the profile among them, from 0.
+        number: number of the profile among them, from 0.
         encoding: names of features and levels.
     """
     members = components.members[components.owner[number]]
@@ -114,7 +114,7 @@ def number_within(owner: IntArray) -> list[int]:
 def _code_words(
     components: ClassComponents, encoding: Encoding, c: int, members: slice, share: FloatArray
 ) -> list[tuple[float, str]]:
-    """Return for each code the level that a profile has most more often than its class.
+    """Return for each code the level whose share in a profile exceeds that in its class the most.
 
     The difference of the shares is in standard deviations of the class's.
     """

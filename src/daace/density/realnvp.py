@@ -38,7 +38,7 @@ FEW_HELD_OUT = 10
 #: Training has diverged if the best loss is above this multiple of a plain Gaussian's.
 DIVERGED = 2.0
 
-#: What the settings in a model file have beside a flow's own.
+#: Settings in a model file besides a flow's own.
 BESIDE = ("stopped", "network", "encoding")
 
 WARNED = {"interrupted": "was interrupted", "overflow": "overflowed repeatedly"}
@@ -50,9 +50,9 @@ class RealNVP(ConditionalDensity):
     On tables with codes, `p(x, d, y) = p(d, y) N(f(x | d, y); 0, I) |det df/dx|`. Here x are the
     numbers without atoms; d is everything else, codes and numbers with atoms, of which a
     `LinearGaussianNetwork` with profiles, fitted on them alone, gives p(d, y). The flow sees d as
-    numbers beside the class, see `FlowColumns`. A flow maps a fixed number of features, and those
-    that stand at their atom differ from row to row: so this is a density that sums and integrates
-    to 1, where a flow over filled-in values would not be one.
+    numbers besides the class, see `FlowColumns`. A flow maps a fixed number of features, but which
+    are at their atoms differs from row to row: a flow over filled-in values would not be a density
+    that sums and integrates to 1, as this one is.
 
     A conditional RealNVP (Dinh, Sohl-Dickstein and Bengio 2017, arXiv:1605.08803). Each layer
     keeps some features a and maps the others, z_b = e^s x_b + t, where s and t come from a network
@@ -231,7 +231,7 @@ class RealNVP(ConditionalDensity):
         return self
 
     def held_out(self, table: Table) -> HeldOut | None:
-        """Return what this flow says of the rows that early stopping held out, if enough."""
+        """Evaluate this flow on the rows that early stopping held out, if they are enough."""
         X, y = self.standardizer_.transform(table.X), np.searchsorted(table.classes, table.y)
         rng = np.random.default_rng(self._learned_with["seed"])
         rows = np.flatnonzero(hold_out(X, y, rng=rng))  # as in `fit`
@@ -313,7 +313,7 @@ class RealNVP(ConditionalDensity):
             0 if before is None else before.columns.contexts,
         )
         if orders.shape[0] != density.flows or flow.units != density.hidden * features:
-            raise ValueError("the network is not of the size that its settings say")
+            raise ValueError("the network does not have the size in its settings")
         density.stopped_ = settings["stopped"]
         density._keep(log_prior, flow, history_frame(history))
         density._begin_with(before)
@@ -351,7 +351,7 @@ class RealNVP(ConditionalDensity):
             )
         if self.early_stopping and held_out < FEW_HELD_OUT:
             warn_user(
-                f"Too few rows to tell when to stop: early stopping holds out {held_out}. "
+                f"Too few rows for early stopping, which holds out {held_out}. "
                 "The flow may memorise the rows; a Bayesian network ('linear-gaussian') needs "
                 "fewer.",
             )

@@ -29,7 +29,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def learned_kinds() -> tuple[str, ...]:
-    """Return the names of what can be learned from a table, the default first.
+    """Return the names of densities that can be learned from a table, the default first.
 
     Example:
         >>> learned_kinds()[:2]
@@ -44,7 +44,7 @@ def new_density(name: str, settings: Mapping[str, Any] | None = None) -> Conditi
 
     Args:
         name: one of `learned_kinds()`.
-        settings: arguments of its constructor that are not the default ones.
+        settings: arguments of its constructor that differ from the defaults.
 
     Raises:
         InvalidInput: there is no such density, or a setting is not allowed.

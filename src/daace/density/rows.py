@@ -1,4 +1,4 @@
-"""Rows in user units, in any form that users have them: frame, Series, dict or array."""
+"""Rows in user units, in any form: frame, Series, dict or array."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def encode_rows(frame: pd.DataFrame, encoding: Encoding, target: str) -> FloatAr
 
     Args:
         frame: rows in user units, with every feature.
-        encoding: of the model.
+        encoding: encoding of the model.
         target: name of the class, which is ignored like derived and left-out columns.
 
     Returns:

@@ -119,7 +119,7 @@ def in_one_pass(
 def in_two_passes(
     along: Along, evaluate: Evaluate, paths: FloatArray, nodes: FloatArray, looks: int
 ) -> ToEnd:
-    """Return log p(x, y) along paths and at their ends, the ends evaluated by themselves.
+    """Return log p(x, y) along paths and at their ends, the ends evaluated separately.
 
     Args:
         along: log p(x, y) along segments, with its pullback.

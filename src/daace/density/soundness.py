@@ -19,10 +19,10 @@ MAX_CLASSES, MAX_FEATURES, MAX_NAME = 2_000, 20_000, 1_000
 #: Largest number of components of a mixture: each is evaluated at every draw.
 MAX_COMPONENTS = 2_000
 
-#: Bytes that the draws of a density may take, with what is computed for each of them.
+#: Maximum number of bytes of a density's draws, with the results for each of them.
 MAX_MEMORY = 2**30
 
-#: Draws of each class that are tried, and of all classes together; at least one of each class.
+#: Number of draws of each class that are tried, and of all classes; at least one of each class.
 TRIED_PER_CLASS, TRIED = 50, 2_000
 
 #: Largest ratio of the ranges in the file to those of the draws that are tried.

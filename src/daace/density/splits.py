@@ -1,6 +1,6 @@
 """Splits of a table into rows to train on and rows to test on, stratified by class.
 
-Copies of a row stay together: a row whose copies were trained on says nothing about new rows. If a
+Copies of a row stay together: a test row with copies in training is not evidence on new rows. If a
 table has more rows than there could be different ones, as with a few yes/no features, equal rows
 are not treated as copies.
 """
@@ -32,7 +32,7 @@ FEWEST = 4
 def hold_out(
     X: FloatArray, y: IntArray, *, rng: np.random.Generator, share: float = VALIDATION
 ) -> BoolArray:
-    """Return which rows are held out for validation: a share of each class, at random.
+    """Return which rows to hold out for validation: a share of each class, at random.
 
     At least one row of a class is held out, unless fewer than `FEWEST_ROWS` would be left to train
     on.
@@ -68,7 +68,7 @@ def hold_out(
 
 
 def can_be_checked(table: Table) -> bool:
-    """Tell whether a table has enough rows to say how good a density of it is."""
+    """Whether a table has enough rows to evaluate a density of it."""
     counts = [int((table.y == label).sum()) for label in table.classes.tolist()]
     return len(table) >= FEWEST_CHECKED and min(counts) >= FEWEST_OF_CLASS
 

@@ -1,4 +1,4 @@
-"""From a plan to an explanation: the path in the user's units, with all that is said about it."""
+"""From a plan to an explanation: the path in the user's units, with notes and statistics."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from daace.planners.readable import merge_steps
 def explain_solved(
     query: Query, solved: Solved, *, row: int = 0, planner: Planner | None = None
 ) -> Explanation:
-    """Put a plan into the user's units, with where it comes from and remarks on it.
+    """Return a plan in the user's units, with provenance and notes.
 
-    Steps that nobody could notice are merged.
+    Imperceptible steps are merged.
 
     Args:
-        query: what was asked.
+        query: the query.
         solved: the problem of a row, and its plan.
         row: its position.
-        planner: made the plan; that of the query when left out.
+        planner: planner of the plan; that of the query when left out.
     """
     settings, problem = query.settings, solved.problem
     density, plan = settings.density, merge_steps(problem, solved.plan)
@@ -90,10 +90,10 @@ def explain_solved(
 
 
 def feature_scales(density: ConditionalDensity) -> FloatArray:
-    """Return what counts as one standard deviation of each feature, in user units.
+    """Return the unit of change of each feature: one standard deviation, in user units.
 
-    Of a category it is the inverse length of its switches; of an ordered feature with numbers as
-    levels, what one standard deviation of its codes is in these numbers.
+    For a category it is the inverse length of its switches; for an ordered feature with numbers as
+    levels, one standard deviation of its codes, in these numbers.
     """
     scales = density.standardizer_.scale[: len(density.features_)].copy()
     switches = Switches.of(density)
@@ -122,7 +122,7 @@ def frame_of_features(
 
     Args:
         rows: shape `(rows, columns)`.
-        density: knows names, codes and derived columns.
+        density: density with names, codes and derived columns.
         whole: positions of features that are whole numbers.
         like: a row with the user's own values for levels that the density does not name.
     """
@@ -141,7 +141,7 @@ def explain_invalid(query: Query, row: int, reason: str) -> Explanation:
     """Return the answer to a row that cannot be explained: no search, and the reason as a note.
 
     Args:
-        query: what was asked.
+        query: the query.
         row: its position.
         reason: a sentence.
     """

@@ -1,4 +1,4 @@
-"""What speaks against the target now: the reasons for a decision, as its judge sees them.
+"""The reasons for a decision: features that count against the target, according to its judge.
 
 The judge's log-odds g of the target are compared between the row x and references r, typical rows
 that get the target. What feature j contributes to the difference is the mean of two exchanges, of
@@ -7,7 +7,7 @@ x_j in x and in r:
     against_j = mean over r of [ g(x with r_j) - g(x) + g(r) - g(r with x_j) ] / 2.
 
 That is the Shapley value of the feature as long as g has no interactions of three features or more
-(Shapley 1953, doi:10.1515/9781400881970-018), at two questions for each feature and reference.
+(Shapley 1953, doi:10.1515/9781400881970-018), at two predictions for each feature and reference.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from daace.density.bayes import log_sum_exp
 from daace.explain.answers.words import format_level
 from daace.landscape.goal import NEVER, Posterior
 
-#: Draws of the target class that are judged, and how many of those that get the target are used.
+#: Number of draws of the target class that are judged, and of references among them.
 JUDGED, REFERENCES = 512, 64
 
-#: Share of all that speaks against the target below which a feature is not a reason.
+#: Share of the total against the target below which a feature is not a reason.
 MINOR = 0.05
 
-#: Values of a number that are tried, and halvings of the gap in which it ceases to be a reason.
+#: Number of values of a number that are tried, and of bisections to find its limit.
 TRIED, HALVINGS = 65, 12
 
 #: A limit is rounded to about this share of a standard deviation, away from the row's value.
@@ -43,15 +43,15 @@ GRAIN = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """A feature that speaks against the target.
+    """A feature that counts against the target.
 
     Attributes:
         feature: its name.
-        value: what the row has.
+        value: value in the row.
         against: log-odds of the target that it costs, compared with typical rows of the target.
         limit: the nearest number at which it no longer counts against the target, with all else
             unchanged; for a category the levels, most favourable first; None if there is none.
-        sentence: the same in words.
+        sentence: the reason in words.
     """
 
     feature: str
@@ -67,10 +67,10 @@ class DecisionReasons:
 
     Attributes:
         current: class of the row, by the judge.
-        target: the class asked about.
-        probability: of the target, by the judge.
-        judge: who decides.
-        reasons: at most as many as were asked for; none where nothing speaks against the target.
+        target: the target class.
+        probability: probability of the target, by the judge.
+        judge: judge of the class.
+        reasons: the reasons, at most the number requested; none if no feature counts against it.
     """
 
     current: object
@@ -88,7 +88,7 @@ class DecisionReasons:
     def __str__(self) -> str:
         share = f"{self.judge} gives '{self.target}' a probability of {percent(self.probability)}"
         if not self.reasons:
-            return f"{share}; no feature speaks against it."
+            return f"{share}; no feature counts against it."
         listed = (f"  {number}. {reason.sentence}" for number, reason in enumerate(self, 1))
         return "\n".join([f"{share}. What counts against it most:", *listed])
 
@@ -109,14 +109,14 @@ def find_decision_reasons(
     most: int,
     sentences: Mapping[str, str],
 ) -> DecisionReasons:
-    """Find the features that speak most against the target.
+    """Find the features that count most against the target.
 
     Args:
-        density: draws the references, and knows the features.
-        judge: decides the class.
+        density: density of the features, which draws the references.
+        judge: judge of the class.
         row: one row in user units.
-        target: the class asked about.
-        name: of the judge.
+        target: the target class.
+        name: name of the judge.
         most: largest number of reasons.
         sentences: the user's own words, by feature.
     """
@@ -160,7 +160,7 @@ class Case:
     Attributes:
         density: knows the features.
         judge: decides the class.
-        index: of the target.
+        index: index of the target.
         x: the row in model space.
         references: rows that get the target, shape `(references, n)`.
     """
@@ -175,7 +175,7 @@ class Case:
     def of(cls, density: ConditionalDensity, judge: Posterior, x: FloatArray, index: int) -> Case:
         """Choose the references: the first draws of the target class that the judge accepts.
 
-        Where it accepts hardly any, those that it gives the highest probability.
+        If it accepts hardly any, those with the highest probability.
         """
         draws = density.pool(density.classes_.item(index)).X[:JUDGED]
         logs = judge.log_posterior(draws)[:, index]
@@ -217,15 +217,15 @@ class Case:
         return gained
 
     def limit(self, j: int, against: float) -> tuple[Any, bool]:
-        """Return where a feature ceases to count against the target, and whether for good.
+        """Return where a feature ceases to count against the target, and whether beyond, too.
 
         Args:
             j: the feature.
-            against: what it contributes now.
+            against: its present contribution.
 
         Returns:
-            a number in user units, or levels; None if there is none. And whether all numbers
-            beyond it do.
+            A number in user units, or levels; None if there is none. And whether the feature
+            ceases to count at all numbers beyond it.
         """
         feature = self.density.encoding_.features[j]
         gained = _Gain(self, j, against)
@@ -296,12 +296,12 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class _Gain:
-    """What the target gains where a feature has another value, less what it costs now.
+    """The target's gain from another value of a feature, relative to its present cost.
 
     Attributes:
         case: the row and its references.
-        feature: the feature's number.
-        against: what it costs now.
+        feature: index of the feature.
+        against: its present cost.
     """
 
     case: Case
@@ -327,7 +327,7 @@ class _Gain:
 
     @cached_property
     def _now(self) -> float:
-        """Mean log-odds where everybody has the row's own value."""
+        """Mean log-odds if all have the row's own value."""
         rows, at = self.case.rows.copy(), self.case.columns(self.feature)
         rows[:, at] = self.case.x[at]
         return float(_halves(self.case.odds(rows)[None])[0])

@@ -34,7 +34,7 @@ from daace.landscape.constraints import Constraints
 from daace.planners.base import Planner
 from daace.planners.nsga2 import NSGA2
 
-#: Settings of an explainer that a question takes over, unless it brings its own.
+#: Settings of an explainer that are the defaults of each question.
 OWN = (
     "density", "planner", "changes", "penalty", "scale", "plausibility", "min_posterior",
     "constraints", "judge", "committee", "classifier_budget", "held_out", "round",
@@ -47,17 +47,17 @@ class Explainer(ManyRows, ModelReview):
 
     Args:
         density: a fitted density.
-        planner: how to look for a path; `changes` says how when left out.
+        planner: planner of the paths; chosen by `changes` when left out.
         changes: 'few' holds features at the start as long as the cost grows by no more than a
-            quarter (`PathOptimizer(sparsity=0.25)`); 'all' finds the cheapest path, which as a
-            rule changes every feature a little (`PathOptimizer()`). A planner is used as it is.
-        penalty: how much the path avoids implausible regions; 0 gives the shortest path.
-        scale: of the landscape, 'relative' or the paper's 'nll'.
-        plausibility: how plausible the end must be, in standard deviations of log p above the
+            quarter (`PathOptimizer(sparsity=0.25)`); 'all' finds the cheapest path, which usually
+            changes every feature a little (`PathOptimizer()`). A planner is used as it is.
+        penalty: how strongly paths avoid implausible regions; 0 gives the shortest path.
+        scale: scale of the landscape, 'relative' or the paper's 'nll'.
+        plausibility: minimum plausibility of the end, in standard deviations of log p above the
             mean of the density's draws.
         min_posterior: smallest probability of the target at the end. When left out, that of the
             committee for this class, where the committee judges, and 0.5 otherwise.
-        constraints: what may change.
+        constraints: rules of what may change.
         judge: 'committee': the density and the members of the committee, each of which has to give
             the target `min_posterior`; 'density': the density alone. When left out, the committee
             if there is one.
@@ -70,14 +70,14 @@ class Explainer(ManyRows, ModelReview):
             respect to the columns, shape `(rows, classes, columns)`; with two classes that of
             the second, shape `(rows, columns)`, will do. Used in place of difference quotients;
             a torch module needs none.
-        classifier_budget: rows that the classifier may be asked about in the search for each
-            explanation; and as many draws of the density, once for each class. When it is spent,
-            the answer is the best path found so far.
-        held_out: how the density does on rows that were held out when it was fitted, as
-            `daace.fit` finds it; where it does badly, every explanation has a note on it.
+        classifier_budget: maximum number of rows that the classifier predicts in the search for
+            each explanation, and the same number of draws of the density, once for each class.
+            When it is spent, the answer is the best path found so far.
+        held_out: performance of the density on rows that were held out when it was fitted, as
+            measured by `daace.fit`; if it is poor, every explanation has a note on it.
         round: give round values where goal and rules allow it and the cost grows by at most 5%:
-            1,500 instead of 1,506.3. The rounded row is judged. Where a classifier of yours
-            decides, values stay as they are.
+            1,500 instead of 1,506.3. The rounded row is judged. With a classifier of your own,
+            values are not rounded.
 
     Example:
         >>> from daace import GaussianMixture
@@ -104,7 +104,7 @@ class Explainer(ManyRows, ModelReview):
     round: bool = True
 
     def __post_init__(self) -> None:
-        self._settings()  # says what is wrong with them
+        self._settings()  # checks them
 
     def explain(
         self,
@@ -121,28 +121,28 @@ class Explainer(ManyRows, ModelReview):
         alternatives: int = 0,
         seed: int = 0,
     ) -> Explanation:
-        """Explain one row. What is left out is as the explainer has it.
+        """Explain one row. The defaults are the explainer's settings.
 
         Args:
             row: a Series, dict, one-row frame (pandas or polars) or array, in user units. Columns
                 that the model does not know are ignored.
             target: the class to reach; with two classes, the less probable one when left out.
-            penalty: how much the path avoids implausible regions.
-            plausibility: how plausible the end must be; see the constructor.
+            penalty: how strongly the path avoids implausible regions.
+            plausibility: minimum plausibility of the end; see the constructor.
             min_log_prob: threshold of log p itself; overrides `plausibility`.
             min_posterior: smallest probability of the target at the end.
-            constraints: what may change.
-            planner: how to look for a path.
-            time_limit: seconds for the search; for each of them, when there are alternatives.
-            alternatives: how many other answers to look for, as `e.alternatives`: any two, the best
+            constraints: rules of what may change.
+            planner: planner of the path.
+            time_limit: seconds for the search; for each search, when there are alternatives.
+            alternatives: number of other answers, as in `e.alternatives`: any two, the best
                 one included, change other features (a third of them or more) or end 0.5 standard
-                deviations apart or more, and none costs more than 1.5 times the best. There are
-                fewer where fewer were found.
-            seed: of the random generator.
+                deviations apart or more, and none costs more than 1.5 times the best. There may be
+                fewer.
+            seed: seed of the random generator.
 
         Raises:
-            InvalidInput: the row, the target or a setting is not what was expected. That there
-                is no counterfactual is not an error: `found` is then false.
+            InvalidInput: the row, the target or a setting is invalid. It is not an error if there
+                is no counterfactual: `found` is then false.
         """
         settings = self._settings(
             penalty=penalty, plausibility=plausibility, min_log_prob=min_log_prob,
@@ -179,17 +179,17 @@ class Explainer(ManyRows, ModelReview):
         Args:
             row: as in `explain`.
             target: as in `explain`.
-            penalties: to try; the answers come in ascending order.
+            penalties: the penalties; the answers come in ascending order.
             plausibility: as in `explain`.
             min_log_prob: as in `explain`.
             min_posterior: as in `explain`.
             constraints: as in `explain`.
             planner: as in `explain`.
             time_limit: seconds for each penalty.
-            seed: of the random generator.
+            seed: seed of the random generator.
 
         Raises:
-            InvalidInput: as `explain`.
+            InvalidInput: as in `explain`.
         """
         settings = self._settings(
             plausibility=plausibility, min_log_prob=min_log_prob, min_posterior=min_posterior,
@@ -215,10 +215,10 @@ class Explainer(ManyRows, ModelReview):
             target: as in `explain`.
             vertices: waypoints between start and end, in the genetic search.
             planner: settings of the genetic search; `NSGA2()` when left out.
-            seed: of the random generator.
+            seed: seed of the random generator.
 
         Raises:
-            InvalidInput: as `explain`.
+            InvalidInput: as in `explain`.
             MissingDependency: pymoo is not installed.
         """
         settings = self._settings(seed=seed)
@@ -234,21 +234,21 @@ class Explainer(ManyRows, ModelReview):
         most: int = 4,
         sentences: Mapping[str, str] | None = None,
     ) -> DecisionReasons:
-        """Say which features speak most against the target now, as the deciding judge sees it.
+        """Return the features that now count most against the target, according to the judge.
 
-        For notices that have to name the principal reasons of a decision. Each reason says what
-        the feature costs the target, compared with typical rows that get it, and from which value
-        on it would not, with all else unchanged. (Why no path was found is another question:
-        that is in the notes of an explanation.)
+        For notices that have to name the principal reasons of a decision. Each reason states what
+        the feature costs the target, compared with typical rows that get it, and the value at
+        which it no longer would, with all else unchanged. (The reasons why no path was found are
+        in the notes of an explanation.)
 
         Args:
             row: as in `explain`.
             target: as in `explain`.
-            most: largest number of reasons.
+            most: maximum number of reasons.
             sentences: your own words for a feature that is a reason, by its name.
 
         Raises:
-            InvalidInput: as `explain`; or there is no feature of such a name.
+            InvalidInput: as in `explain`; or there is no feature of such a name.
         """
         check_integer("most", most, at_least=1)
         own = {} if sentences is None else dict(sentences)
@@ -281,18 +281,18 @@ class Explainer(ManyRows, ModelReview):
             target: as in `explain`.
 
         Raises:
-            InvalidInput: as `explain`.
+            InvalidInput: as in `explain`.
             MissingDependency: anywidget is not installed: `pip install 'daace[notebook]'`.
         """
-        # By name: this room does not know the one above it, which calls it.
+        # By name: this package must not import the one above it.
         return import_module("daace.web.widget").open_widget(self, row, target=target)
 
     def save(self, path: str | os.PathLike[str], include_rows: bool = False) -> None:
         """Write a model file: density and settings, but no classifier and no training row.
 
         Args:
-            path: where to; an existing file is replaced as a whole or not at all.
-            include_rows: write a density that is made of training rows (a KDE) all the same.
+            path: path of the file; an existing file is replaced as a whole or not at all.
+            include_rows: allow a density that consists of training rows (a KDE).
 
         Raises:
             PrivacyError: the file would hold training rows.
@@ -303,7 +303,7 @@ class Explainer(ManyRows, ModelReview):
         save(self._settings(), path, include_rows=include_rows)
 
     def _settings(self, **given: Any) -> Settings:
-        """Return the settings of one question: the explainer's own, unless others were given."""
+        """Return the settings of one question, with the explainer's own as defaults."""
         own = {name: getattr(self, name) for name in OWN}
         used = {name: value for name, value in given.items() if value is not None}
         return Settings(**{**own, **used}, judges=self._judges)

@@ -1,4 +1,4 @@
-"""An answer with all that can be made of it: text, tables, pictures, a page, JSON."""
+"""An answer with its forms: text, tables, pictures, a page, JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Explanation(Answer):
     Its data are those of `Answer`: status, path, cost, changes(), ... (see there).
 
     Attributes:
-        query: what was asked, for `stability`; None if the answer was read from JSON.
+        query: the query, for `stability`; None if the answer was read from JSON.
 
     Example:
         >>> from daace import Explainer, GaussianMixture
@@ -46,9 +46,9 @@ class Explanation(Answer):
     query: Query | None = None
 
     def with_model(self, query: Query) -> Explanation:
-        """Return the answer to a query about one row with what pictures and `stability` need.
+        """Return the answer to a query about one row, with the data for pictures and `stability`.
 
-        Nothing can be drawn of a row that cannot be explained.
+        A row that cannot be explained has no pictures.
         """
         if self.plan is None:
             return self
@@ -68,8 +68,8 @@ class Explanation(Answer):
         Args:
             table: the training rows, as a `Table` or a frame with the class column; without
                 them, other samples cannot be drawn.
-            seeds: how many other seeds to try.
-            refits: how many bootstrap samples of the table to fit and ask.
+            seeds: number of other seeds to try.
+            refits: number of bootstrap samples of the table to fit and query.
 
         Raises:
             InvalidInput: no path was found, the explanation was read from JSON, or the table is
@@ -85,7 +85,7 @@ class Explanation(Answer):
 
         Returns:
             distance (standard deviations), row, and percentile of the distance among those of
-            the rows to their own closest row: near 0, the waypoint copies somebody.
+            the rows to their own closest row: near 0, the waypoint copies a row.
         """
         return nearest_rows(self, rows)
 
@@ -104,8 +104,8 @@ class Explanation(Answer):
         """Return a paragraph for each step: what to change, and where that leads.
 
         Each names the probability of the target after the step and its plausibility, as the
-        percentile of the log-density among the density's draws. The list is empty where nothing
-        changes, and where no path was found.
+        percentile of the log-density among the density's draws. The list is empty if nothing
+        changes, or if no path was found.
 
         Args:
             features: largest changes to name in each step, at least 1.
@@ -128,9 +128,9 @@ class Explanation(Answer):
 
         Args:
             kind: 'steps' shows each feature along the path; 'landscape' the terrain under two
-                features; 'overview' both; 'waterfall' what each change does for the target;
+                features; 'overview' both; 'waterfall' the effect of each change on the target;
                 'along' plausibility and probability along the path ('profile' is its name of
-                version 0.1). An explanation read from JSON knows no density: 'overview' is then
+                version 0.1). An explanation read from JSON has no density: 'overview' then shows
                 the steps alone.
             features: the two features of the landscape; the most changed when left out.
         """
@@ -156,7 +156,7 @@ class Explanation(Answer):
         """Return a self-contained HTML page, and write it where a path is given.
 
         Raises:
-            OSError: the file cannot be written; an older one stays whole.
+            OSError: the file cannot be written; an older one is kept.
         """
         page = render(self)
         if path is not None:
@@ -169,12 +169,12 @@ class Explanation(Answer):
     # JSON -------------------------------------------------------------------------------------
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return all but the model as JSON; `from_json` gives back the same numbers."""
+        """Return everything except the model as JSON; `from_json` returns the same numbers."""
         return dump_json(to_record(self), indent=indent)
 
     @classmethod
     def from_json(cls, text: str, *, density: ConditionalDensity | None = None) -> Explanation:
-        """Read what `to_json` wrote.
+        """Read an explanation written by `to_json`.
 
         Args:
             text: JSON.

@@ -17,7 +17,7 @@ from daace.explain.explainer import Explainer
 from daace.explain.judging.committee import Committee
 from daace.explain.trust.held_out import judge_held_out, summarize_fit
 
-#: Most classes that a committee is trained for; with more, the density judges.
+#: Maximum number of classes for a committee; with more, the density judges.
 MOST_CLASSES = 30
 
 
@@ -36,10 +36,10 @@ def fit(
     target="class")`, or `fit(X, y)`. Columns that do not vary are left out of the model, with a
     warning; rows to be explained may have them or not.
 
-    The density is checked on rows that it has not seen: a network on a fifth of the rows, by one
-    that is fitted on the others; a flow on those that early stopping holds out; a KDE by
-    leave-one-out. The result is `explainer.held_out`, None if there are too few rows. Where the
-    density is weak, every explanation says so in its notes.
+    The density is checked on rows that it was not fitted on: a network on a fifth of the rows,
+    after a fit on the others; a flow on those that early stopping holds out; a KDE by
+    leave-one-out. The result is `explainer.held_out`, None if there are too few rows. If the
+    density is weak, every explanation has a note on it.
 
     Args:
         table: rows with their class: a `Table`; or a frame of pandas, polars or pyarrow; or, with
@@ -51,9 +51,9 @@ def fit(
             paper's network; 'kde', 'realnvp', or a density of your own; one that is fitted
             already is used as it is. Settings are those of the density:
             `fit(table, daace.RealNVP(epochs=100))`.
-        judge: who decides the class. 'committee': a few small, smooth models are trained beside
-            the density (logistic regressions, networks), and the end of a path has to convince
-            each of them; other models then accept it, too. 'density': the density alone, as in
+        judge: judge of the class. 'committee': a few small, smooth models are trained beside the
+            density (logistic regressions, networks), and all of them have to accept the end of a
+            path; other models then tend to accept it, too. 'density': the density alone, as in
             the paper.
         progress: show a bar on stderr while profiles are counted or a flow is trained.
 
@@ -95,13 +95,13 @@ def fit(
 def explainer_of(
     density: ConditionalDensity, table: Table, judge: str, *, checked: bool = False
 ) -> Explainer:
-    """Return the explainer of a fitted density, with a committee if it is wanted.
+    """Return the explainer of a fitted density, with a committee if requested.
 
     Args:
-        density: fitted on the table.
+        density: density fitted on the table.
         table: rows with their class.
         judge: 'committee' or 'density'.
-        checked: whether to find out how the density does on rows that it has not seen.
+        checked: whether to check the density on rows that it was not fitted on.
     """
     said = judge_held_out(density, table) if checked else None
     committee = None
@@ -128,7 +128,7 @@ def _choose_density(
 
 
 def _unfitted(density: str | ConditionalDensity | None) -> ConditionalDensity:
-    """Return the density that is meant, fitted or not."""
+    """Return the requested density, fitted or not."""
     if density is None:
         density = learned_kinds()[0]
     if isinstance(density, str):

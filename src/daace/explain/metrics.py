@@ -109,7 +109,7 @@ def l0(path: FloatArray, encoding: Encoding) -> int:
 
     Args:
         path: the path.
-        encoding: of the table, `density.encoding_`.
+        encoding: encoding of the table, `density.encoding_`.
 
     Example:
         >>> from daace.data.kinds import Feature
@@ -132,7 +132,7 @@ def gower(path: FloatArray, rows: FloatArray, encoding: Encoding) -> float:
     Args:
         path: the path.
         rows: data of which the ranges are taken, shape `(rows, n)`.
-        encoding: of the table, `density.encoding_`.
+        encoding: encoding of the table, `density.encoding_`.
 
     Example:
         >>> from daace.data.kinds import Feature
@@ -152,7 +152,7 @@ def gower_to(path: FloatArray, rows: FloatArray, encoding: Encoding) -> FloatArr
     Args:
         path: the path.
         rows: data, of which the ranges are taken, too; shape `(rows, n)`.
-        encoding: of the table, `density.encoding_`.
+        encoding: encoding of the table, `density.encoding_`.
     """
     rows = _rows(rows)
     return _gower(_rows(path)[-1], rows, encoding, np.ptp(rows, axis=0))
@@ -217,7 +217,7 @@ def y_nn(
         labels: their classes, true or predicted.
         target: the class that was asked for.
         k: neighbours; all rows where there are fewer.
-        encoding: of a table with categories, where the nearest are those by `gower_to`.
+        encoding: encoding of a table with categories, where the nearest are those by `gower_to`.
 
     Example:
         >>> rows, labels = np.array([[0.0], [1.0], [2.0]]), np.array(["a", "b", "b"])

@@ -16,12 +16,12 @@ class AtomRule:
     Attributes:
         value: column of the number.
         code: column of its atom code.
-        places: value at each code; NaN elsewhere.
-        spots: the atoms that are values, ascending; not "missing".
+        places: value at each code; NaN if the code has none.
+        spots: the atoms that are values, ascending, without "missing".
         low: smallest value elsewhere.
         high: largest value elsewhere.
-        below: distance below each of the spots from which on a value is elsewhere.
-        above: the same above it.
+        below: distance below each of the spots beyond which a value is off the atom.
+        above: distance above each of the spots beyond which a value is off the atom.
         missing: the code of "missing"; None without one.
     """
 
@@ -54,14 +54,14 @@ class CodeRules:
     """What the codes along a path obey, in model space.
 
     A category switches at most once on a path, an ordered feature moves in one direction, and a
-    number stands at an atom where its code says so; it becomes missing, or known, at most once.
+    number is at an atom if its code is; it becomes missing, or known, at most once.
 
     Attributes:
         x: the start.
-        columns: that hold codes.
+        columns: columns that hold codes.
         may: whether a path may go from one code to another, `(codes, codes)` for each column.
-        levels: of an ordered feature, the number of codes on its ladder; 0 for others.
-        atoms: of the numbers that have some.
+        levels: number of codes of an ordered feature; 0 for others.
+        atoms: the rules of the numbers that have atoms.
     """
 
     x: FloatArray
@@ -94,9 +94,9 @@ class CodeRules:
     def passes(self, before: FloatArray, after: FloatArray) -> BoolArray:
         """Whether a path from the start may go from some codes to others.
 
-        What a path did before need not be known: a category that is not where it was at the start
-        has switched already, and an ordered feature above its start may only rise. So a path is
-        allowed if each of its steps is.
+        The earlier waypoints are not needed: a category that differs from the start has switched
+        already, and an ordered feature above its start may only rise. So a path is allowed if each
+        of its steps is.
 
         Args:
             before: codes, shape `(steps, code columns)`.
@@ -146,8 +146,8 @@ class CodeRules:
 
         Args:
             X: shape `(points, n)`.
-            lower: bounds of all columns, shape `(n,)`.
-            upper: bounds, of the same shape.
+            lower: lower bounds of all columns, shape `(n,)`.
+            upper: upper bounds, of the same shape.
         """
         moved = X.copy()
         for may, column in zip(self.may, self.columns, strict=True):
@@ -202,8 +202,8 @@ class CodeRules:
         A number that leaves one atom for another, or enters one, is elsewhere in between.
 
         Args:
-            begin: shape `(..., n)`.
-            end: of the same shape.
+            begin: points of shape `(..., n)`.
+            end: points of the same shape.
             middle: points of the same shape, whose codes are overwritten.
         """
         codes = middle.copy()

@@ -46,7 +46,7 @@ class Constraints:
         upper: highest value, by feature; of an ordered feature, its highest level.
         only_up: features that may only rise, from waypoint to waypoint.
         only_down: features that may only fall, from waypoint to waypoint.
-        weights: how hard a change is, by feature: a weight of 2 counts twice in the length.
+        weights: how hard a change is, by feature: with a weight of 2 it counts twice in the length.
         max_rise: largest rise from the start, by feature.
         max_fall: largest fall from the start, by feature.
         max_step: largest change from one waypoint to the next, by feature; long segments get
@@ -60,12 +60,13 @@ class Constraints:
             levels where a value is known. None means True for an `Explainer` and False for a bare
             `Problem`. A level that was pooled is never a target, and a missing number stays missing
             unless `allowed` names where it may go.
-        given: whether terrain and plausibility are those of people who share what is `fixed` with
-            the start: otherwise an unusual person finds every place implausible. None means True
-            for an `Explainer` and False for a bare `Problem`.
+        given: whether terrain and plausibility refer to people who share the `fixed` features with
+            the start; otherwise every point may be implausible for an unusual person. None means
+            True for an `Explainer` and False for a bare `Problem`.
 
     Raises:
-        InvalidInput: an argument has another form or is out of range, or two contradict each other.
+        InvalidInput: an argument has the wrong form or is out of range, or two contradict each
+            other.
 
     Example:
         >>> Constraints(fixed=["age"], only_up=["education"], upper={"debt": 20_000}).fixed
@@ -141,10 +142,10 @@ class Constraints:
         return "; ".join(parts)
 
     def check_features(self, names: Sequence[str]) -> None:
-        """Refuse rules on what is not among the names.
+        """Refuse rules on features that are not among the names.
 
         Raises:
-            InvalidInput: a rule names another feature; a name that looks like it is proposed.
+            InvalidInput: a rule names another feature; the message proposes a similar name.
         """
         unknown = sorted(self._features.difference(names))
         if unknown:
@@ -158,7 +159,7 @@ class Constraints:
         """Refuse rules that do not fit the table, whatever the start.
 
         Raises:
-            InvalidInput: a rule names another feature or level, or cannot be about such a feature.
+            InvalidInput: a rule names an unknown feature or level, or one of a kind it cannot have.
         """
         self.check_features(density.features_)
         for rule in self.rules:
@@ -169,7 +170,7 @@ class Constraints:
         return set(self._features)
 
     @cached_property
-    def _features(self) -> frozenset[str]:  # asked for once a row in batches
+    def _features(self) -> frozenset[str]:  # used once per row in batches
         return frozenset(feature for rule in self.rules for feature in rule.features())
 
     def compile(
@@ -179,12 +180,12 @@ class Constraints:
         *,
         row: FloatArray | None = None,
     ) -> Draft:
-        """Return the rules for one start: with a box, they are the set where waypoints may be.
+        """Return the rules for one start; together with a box, they give the feasible set.
 
         Args:
-            density: knows names and units.
+            density: the density, with the names and units of the features.
             start: model-space start, always inside.
-            row: the start in user units, to the last bit; computed from `start` when left out.
+            row: the exact start in user units; computed from `start` when left out.
 
         Raises:
             InvalidInput: a rule names an unknown feature or excludes the start.

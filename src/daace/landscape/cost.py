@@ -54,8 +54,8 @@ class Landscape:
             length and a penalty means the same on every table. 'nll' is the paper's
             `u = -log p`: negative where p > 1, where it rewards detours.
         ground: level and spread of log p for 'relative'; those of the density's draws when left
-            out. A `Problem` sets it: to those of draws that share what somebody cannot change, or
-            to its argument `draws`.
+            out. A `Problem` sets it: to those of draws that share what is fixed, or to its
+            argument `draws`.
 
     Example:
         >>> from daace import GaussianMixture
@@ -76,7 +76,7 @@ class Landscape:
                 expected="be a ConditionalDensity",
                 got=type(self.density).__name__,
             )
-        self.density.draws_  # noqa: B018  # says so if the density is not fitted
+        self.density.draws_  # noqa: B018  # raises if the density is not fitted
         check_choice("scale", self.scale, ("relative", "nll"))
         check_number("penalty", self.penalty, at_least=0, at_most=MAX_PENALTY)
 
@@ -95,12 +95,12 @@ class Landscape:
 
     @property
     def level(self) -> Any:
-        """Value of log p from which on ground is flat: a number, or one of each path."""
+        """Smallest log p of flat ground: a number, or one for each path."""
         return (self.density.draws_ if self.ground is None else self.ground).level
 
     @property
     def spread(self) -> Any:
-        """Spread of log p: a number, or one of each path."""
+        """Spread of log p: a number, or one for each path."""
         return (self.density.draws_ if self.ground is None else self.ground).spread
 
     def _level_and_spread(self, along: FloatArray) -> tuple[Any, Any]:
@@ -119,7 +119,7 @@ class Landscape:
         return replace(self, ground=ground)
 
     def alike(self, other: Landscape) -> bool:
-        """Whether another landscape differs in its ground at most."""
+        """Whether another landscape differs only in its ground, if at all."""
         same = self.density is other.density and self.scale == other.scale
         return same and self.penalty == other.penalty
 
@@ -163,15 +163,15 @@ class Landscape:
     ) -> float:
         """Return the cost of a polyline: sum over segments of the integral of f(u) ds.
 
-        Where codes change from one waypoint to the next, the switch is paid for at the first of
-        them, and the segment is travelled with the codes of the second.
+        Where codes change from one waypoint to the next, the switch is priced at the first of them,
+        and the segment is travelled with the codes of the second.
 
         Args:
             waypoints: shape `(waypoints, n)`, model space.
             rule: 'gauss' refines until it has converged; 'midpoint' takes `pieces` equal pieces
                 per segment, as the paper's experiments did.
             pieces: for 'midpoint' only.
-            weights: of each feature in the length; all 1 when left out.
+            weights: weight of each feature in the length; all 1 when left out.
         """
         path = self._check_path(waypoints)
         check_choice("rule", rule, ("gauss", "midpoint"))
@@ -232,10 +232,10 @@ class Landscape:
             paths: shape `(paths, waypoints, n)`.
             rule: where to evaluate each segment.
             unit: u is divided by it, path by path, so that no power overflows.
-            weights: of each feature in the length, shape `(n,)` or `(paths, n)`.
+            weights: weight of each feature in the length, shape `(n,)` or `(paths, n)`.
 
         Returns:
-            costs of shape `(paths, segments)`, in units of `unit ** penalty`, each with the
+            Costs of shape `(paths, segments)`, in units of `unit ** penalty`, each with the
             switches at its first waypoint, and a function that returns the gradient of each path's
             total, shape `(paths, waypoints, n)`.
         """
@@ -256,7 +256,7 @@ class Landscape:
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
     ) -> Switching | None:
-        """Return what the switches of many paths cost; None if there are none.
+        """Return the costs of the switches of many paths; None if there are none.
 
         Args:
             paths: as in `segment_costs_and_gradient`.
@@ -306,10 +306,10 @@ class Landscape:
         unit: FloatArray | float = 1.0,
         weights: FloatArray | None = None,
     ) -> Segments:
-        """Return the costs of segments along which log p(x, y) is known, and what moves them.
+        """Return the costs of segments along which log p(x, y) is known, and their derivatives.
 
         Args:
-            joint: at the nodes of the rule, shape `(paths, segments, nodes, classes)`.
+            joint: log p(x, y) at the nodes of the rule, shape `(paths, segments, nodes, classes)`.
             paths: as in `segment_costs_and_gradient`.
             rule: as in `segment_costs_and_gradient`.
             unit: as in `segment_costs_and_gradient`.
@@ -340,7 +340,7 @@ class Landscape:
         return Segments(lengths * average, lengths, shares, stretching)
 
     def converged_rule(self, path: FloatArray) -> Quadrature:
-        """Return the shortest rule that a doubled one confirms on this path."""
+        """Return the shortest rule that has converged on this path, compared with a doubled one."""
         nodes, _ = self._converge(path[None], self._units(path[None]), None)
         return gauss_rule(int(nodes[0]))
 
@@ -383,13 +383,13 @@ class Landscape:
         return vectors if self.switches is None else vectors * self.switches.travel
 
     def _travel(self, weights: FloatArray | None) -> FloatArray | None:
-        """Return weights in the length of a segment, in which codes do not count."""
+        """Return weights in the length of a segment, with 0 for codes."""
         if self.switches is None:
             return weights
         return self.switches.travel if weights is None else weights * self.switches.travel
 
     def _units(self, paths: FloatArray) -> FloatArray:
-        """Return the roughness to count in, so that no power overflows on the way: mostly 1."""
+        """Return the unit of roughness, mostly 1, so that no power overflows."""
         log_prob = self.density.log_prob(paths.reshape(-1, paths.shape[-1]))
         roughest = np.abs(self.roughness(log_prob.reshape(paths.shape[:2]))).max(axis=1)
         large = self.penalty * np.log(np.maximum(roughest, 1.0)) > LARGEST_POWER

@@ -24,12 +24,12 @@ class FeasibleSet:
         lower: lower bounds of the box.
         upper: upper bounds; equal to the lower ones where a feature is fixed.
         direction: 1 where a feature may only rise along the path, -1 only fall, 0 free.
-        weights: of each feature in the length.
+        weights: weight of each feature in the length.
         slabs: links between features.
         steps: largest change of each feature from one waypoint to the next.
-        grid: whole numbers, of those features that must be.
-        changes: how many features may change at all; any number if None.
-        codes: what codes obey; None if all features are plain numbers.
+        grid: the whole numbers of those features that must be whole.
+        changes: how many features may change at all; None for no limit.
+        codes: rules of the codes; None if all features are plain numbers.
     """
 
     lower: FloatArray
@@ -49,7 +49,7 @@ class FeasibleSet:
 
     @property
     def discrete(self) -> bool:
-        """Whether a rule needs more than moving downhill: whole numbers, a number of changes."""
+        """Whether gradient descent cannot keep a rule: whole numbers, or a number of changes."""
         return len(self.grid) > 0 or self.changes is not None
 
     def allows(self, X: FloatArray) -> BoolArray:
@@ -80,7 +80,7 @@ class FeasibleSet:
     def nearest(self, X: FloatArray) -> FloatArray:
         """Return the nearest points that keep bounds and links, and whole numbers near them.
 
-        Between links and whole numbers there may be none: what comes back may not be allowed.
+        No whole numbers may keep all links; the result is then not allowed.
         """
         none = np.zeros_like(self.direction)
         if self.codes is not None:
@@ -103,7 +103,7 @@ class FeasibleSet:
     def divide(self, waypoints: FloatArray) -> FloatArray:
         """Return the same path with more waypoints, so that no step is larger than allowed.
 
-        A longer list of smaller steps over the same ground costs the same.
+        Smaller steps along the same line cost the same in total.
         """
         if not np.isfinite(self.steps).any() or len(waypoints) < 2:
             return waypoints
@@ -123,9 +123,9 @@ class Grid:
     """Whole numbers in the user's units, seen from model space.
 
     Attributes:
-        features: which must be whole.
-        origin: where 0 lies, in model space.
-        unit: how far 1 is from it.
+        features: indices of the features that must be whole.
+        origin: the position of 0, in model space.
+        unit: the distance between 0 and 1, in model space.
     """
 
     features: IntArray
@@ -156,7 +156,7 @@ class Grid:
         return moved
 
     def round(self, X: FloatArray) -> FloatArray:
-        """Return the points with the nearest whole numbers; what is whole stays bit for bit."""
+        """Return the points with the nearest whole numbers; whole numbers stay bit for bit."""
         if len(self) == 0:
             return X
         rounded = self.at(X, np.rint(self.counts(X)))
@@ -165,7 +165,7 @@ class Grid:
         return rounded
 
     def narrow(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return bounds that are whole numbers themselves, where they are apart."""
+        """Return bounds rounded inwards to whole numbers, where lower and upper ones differ."""
         if len(self) == 0:
             return lower, upper
         least, most = self.counts(lower), self.counts(upper)
@@ -191,7 +191,7 @@ class Changes:
 
     Attributes:
         x: the start.
-        most: features that may change.
+        most: number of features that may change.
         atoms: column of the atom code of each number that has one.
     """
 
@@ -228,7 +228,7 @@ def project_paths(
     """Return the nearest allowed waypoints after the start, shape `(paths, waypoints, n)`.
 
     Clipping to the bounds, which broadcast; isotonic along the path first where a direction is
-    given: together the exact projection. What then breaks a link is projected with it.
+    given: together the exact projection. Paths that then break a link are projected with the links.
     """
     moved, j = free, np.flatnonzero(direction)
     if len(j):
@@ -241,7 +241,7 @@ def project_paths(
     lower, upper = (np.broadcast_to(side, free.shape) for side in (lower, upper))
     broken = ~slabs.hold(inside)
     if len(j) == 0:
-        level = slabs.onto_equations(free)  # where no bound is in the way, that is the nearest
+        level = slabs.onto_equations(free)  # the nearest points unless a bound interferes
         easy = broken & ((lower <= level) & (level <= upper)).all(axis=-1) & slabs.hold(level)
         inside[easy] = level[easy]
         for at in zip(*np.nonzero(broken & ~easy), strict=True):
@@ -256,7 +256,7 @@ def project_paths(
 def _nearest_path(
     free: FloatArray, lower: FloatArray, upper: FloatArray, direction: IntArray, slabs: Slabs
 ) -> FloatArray:
-    """Return the nearest waypoints, shape `(waypoints, n)`, within everything at once."""
+    """Return the nearest waypoints, shape `(waypoints, n)`, that keep all rules at once."""
     waypoints, n = free.shape
     one, every = np.eye(free.size), np.eye(waypoints)
     order = np.diff(one.reshape(waypoints, n, -1), axis=0) * direction[:, None]
@@ -279,13 +279,13 @@ def _nearest_path(
 def isotonic(values: FloatArray, crowd: IntArray | None = None) -> FloatArray:
     """Return the nearest non-decreasing sequence along the last axis.
 
-    By the min-max formula: entry k is the largest, over beginnings i <= k, of the smallest, over
-    ends j >= k, of the means of the entries i..j.
+    The min-max formula: entry k is the maximum over i <= k of the minimum over j >= k of the mean
+    of the entries i..j.
 
     Args:
         values: shape `(..., size)`.
-        crowd: numbers that do not fall along the last axis; only entries with the same number
-            need to be in order. One crowd when left out.
+        crowd: numbers of groups, non-decreasing along the last axis; only entries of one group
+            need to be in order. A single group when left out.
     """
     size = values.shape[-1]
     if size == 1:

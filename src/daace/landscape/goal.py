@@ -17,10 +17,10 @@ from daace.density.bayes import log_sum_exp
 from daace.density.draws import DrawStatistics
 from daace.exceptions import InvalidInput
 
-#: Slack of a threshold that asks for nothing, in nats.
+#: Slack of a threshold that every point meets, in nats.
 PLENTY = 1e100
 
-#: Log-probability of a class that a classifier calls impossible: slacks are finite.
+#: Log-probability in place of log 0 from a classifier, so that slacks are finite.
 NEVER = -700.0
 
 #: Log-odds within which judges count as equally unconvinced.
@@ -45,7 +45,7 @@ class Posterior(Protocol):
 
 @runtime_checkable
 class SmoothPosterior(Posterior, Protocol):
-    """One that also knows how its judgement changes; where `smooth` is false, it does not."""
+    """A posterior with gradients, unless its `smooth` is false."""
 
     smooth: bool
 
@@ -58,24 +58,24 @@ class SmoothPosterior(Posterior, Protocol):
 
 @runtime_checkable
 class RowPosterior(Posterior, Protocol):
-    """One that judges rows in the user's units, as the user will ask about them."""
+    """A posterior that judges rows in the user's units, in the form that the user gets."""
 
     def log_posterior_of_row(self, row: FloatArray, *, alone: bool) -> FloatArray:
         """Return log p(y | x) of one row in user units, shape `(1, classes)`.
 
         Args:
             row: shape `(1, n)`.
-            alone: ask about this row only. Otherwise an answer about it among others will do,
-                where a classifier may round otherwise.
+            alone: predict this row by itself. Otherwise a prediction made in a batch will do,
+                although a classifier may round it differently.
         """
         ...
 
 
 @runtime_checkable
 class SeveralJudges(Posterior, Protocol):
-    """One made of smooth judges, each of which has to be convinced; the density is the first.
+    """A posterior made of smooth judges, all of which must agree; the density is the first.
 
-    Its `log_posterior` is that of the judge who believes least in each class.
+    Its `log_posterior` of each class is the smallest among the judges.
     """
 
     def log_odds(self, log_joint: FloatArray, X: FloatArray, index: int) -> FloatArray:
@@ -85,7 +85,7 @@ class SeveralJudges(Posterior, Protocol):
     def log_odds_and_gradients(
         self, log_joint: FloatArray, X: FloatArray, index: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the same, and the gradients of all but the first, `(rows, judges - 1, n)`."""
+        """Return the log-odds, and the gradients of all but the first, `(rows, judges - 1, n)`."""
         ...
 
     def density_slope(self, index: int) -> float:
@@ -93,8 +93,8 @@ class SeveralJudges(Posterior, Protocol):
         ...
 
 
-#: Largest threshold of log p or of plausibility: no density comes near it, and far above it the
-#: arithmetic of the search overflows.
+#: Largest threshold of log p or of plausibility: no density comes near it, and far larger ones
+#: overflow in the search.
 MAX_THRESHOLD = 1e6
 
 
@@ -106,7 +106,7 @@ class Goal:
         target: the class to reach.
         plausibility: sets min_log_prob to mean + plausibility * sd of log p over the density's
             own draws.
-        min_log_prob: the threshold itself; overrides `plausibility`.
+        min_log_prob: threshold of log p; overrides `plausibility`.
         min_posterior: smallest probability of the target.
 
     Example:
@@ -140,9 +140,9 @@ class Goal:
         """Return the set of model-space points that meet this goal.
 
         Args:
-            density: of the features.
+            density: the density of the features.
             posterior: judge of the class; the density when left out.
-            draws: what `plausibility` refers to; the density's draws when left out.
+            draws: statistics that `plausibility` refers to; the density's when left out.
 
         Raises:
             InvalidInput: the target is not a class of the density.
@@ -162,7 +162,7 @@ class Goal:
         """Return the smallest log p that the end may have.
 
         Args:
-            draws: what `plausibility` refers to.
+            draws: statistics that `plausibility` refers to.
         """
         if self.min_log_prob is not None:
             return float(self.min_log_prob)
@@ -181,10 +181,10 @@ class GoalRegion:
     """A goal on a density: slacks of its two thresholds, in nats, and their gradients.
 
     Attributes:
-        density: of the features.
+        density: the density of the features.
         posterior: judge of the class; None for the density.
-        index: of the target among the judge's classes.
-        min_log_prob: threshold of log p; one of each row where rows have their own.
+        index: index of the target among the judge's classes.
+        min_log_prob: threshold of log p: a number, or an array with one of each row.
         log_min_posterior: threshold of the log posterior.
     """
 
@@ -202,7 +202,7 @@ class GoalRegion:
 
     @cached_property
     def smooth_posterior(self) -> SmoothPosterior | None:
-        """The judge in place of the density, if there is one and it knows its slopes."""
+        """The judge in place of the density, if there is one and it has gradients."""
         judge = self.posterior
         return judge if isinstance(judge, SmoothPosterior) and judge.smooth else None
 
@@ -226,7 +226,7 @@ class GoalRegion:
         return self._slack(log_joint, self._judged(log_joint, X))
 
     def _judged(self, log_joint: FloatArray, X: FloatArray) -> FloatArray | None:
-        """Return log p(target | x) as the judge sees it; None for the density."""
+        """Return log p(target | x) of the judge; None for the density."""
         if self.posterior is None:
             return None
         if self.several_judges is None:
@@ -247,12 +247,12 @@ class GoalRegion:
         return slack
 
     def odds_slack(self, X: FloatArray) -> FloatArray:
-        """Return by how much the judge's log-odds of the target exceed those of the threshold."""
+        """Return the judge's log-odds of the target minus those of the threshold."""
         assert self.posterior is not None
         return self._odds(self.posterior.log_posterior(X))[0]
 
     def odds_slack_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the same and its gradient, by one question to a judge that knows its slopes."""
+        """Return `odds_slack` and its gradient, by one call of a judge that has gradients."""
         assert self.smooth_posterior is not None
         logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
         slack, others = self._odds(logs)
@@ -265,7 +265,7 @@ class GoalRegion:
         return self._beyond(mine - others), others
 
     def _beyond(self, odds: FloatArray) -> FloatArray:
-        """Return by how much log-odds exceed those of the threshold."""
+        """Return log-odds minus those of the threshold."""
         if not np.isfinite(self.log_min_posterior):
             return np.full(odds.shape, PLENTY)
         beyond: FloatArray = odds - self._wanted
@@ -286,14 +286,14 @@ class GoalRegion:
 
         Args:
             x: the row in model space, shape `(1, n)`.
-            row: the same in user units.
+            row: the row in user units.
         """
         judge = self.posterior
         if not isinstance(judge, RowPosterior):
             return bool(self.contains(x)[0])
         log_joint = self.density.log_joint(x)
         if not log_sum_exp(log_joint)[0] >= self.min_log_prob:
-            return False  # a classifier need not be asked
+            return False  # no need to call a classifier
         for alone in (False, True):
             logs = judge.log_posterior_of_row(row, alone=alone)[:, self.index]
             known = self._slack(log_joint, logs)[0, 1]
@@ -304,15 +304,15 @@ class GoalRegion:
     def slack_and_pullback(
         self, X: FloatArray, odds: tuple[FloatArray, FloatArray] | None = None
     ) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        """Return the slacks that descent sees, and a function giving their gradients.
+        """Return the slacks for the descent, and a function giving their gradients.
 
         They are two, or more with several judges: that of log p, then the log-odds of each judge.
         Gradients have shape `(rows, slacks, n)`.
 
         Args:
             X: model-space rows.
-            odds: slack of the log-odds and its gradient, where they are known or guessed: they
-                take the place of the second slack, and nobody is asked.
+            odds: slack of the log-odds and its gradient if they are known or estimated: they
+                replace the second slack, and the judge is not called.
         """
         joint, pullback = self.density.log_joint_and_pullback(X)
         slack, shares, slopes = self.slack_and_shares(joint, X, odds)
@@ -332,7 +332,7 @@ class GoalRegion:
 
         Args:
             X: model-space rows.
-            odds: as of `slack_and_pullback`.
+            odds: as in `slack_and_pullback`.
         """
         slack, pullback = self.slack_and_pullback(X, odds)
         gradients = pullback()
@@ -350,7 +350,7 @@ class GoalRegion:
 
     @property
     def looks(self) -> int:
-        """How many of the slacks that descent sees are the density's own."""
+        """Number of slacks in the descent that come from the density itself."""
         return 2 if self.posterior is None or self.several_judges is not None else 1
 
     def slack_and_shares(
@@ -359,19 +359,19 @@ class GoalRegion:
         X: FloatArray,
         odds: tuple[FloatArray, FloatArray] | None = None,
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Return the slacks of rows whose log-joint is known, and what makes their gradients.
+        """Return the slacks of rows whose log-joint is known, and the parts of their gradients.
 
         Args:
-            log_joint: of the rows.
+            log_joint: the log-joint of the rows.
             X: model-space rows.
-            odds: as of `slack_and_pullback`.
+            odds: as in `slack_and_pullback`.
 
         Returns:
-            the slacks; the shares of each class's log-joint in them, to be pulled back, shape
+            The slacks; their derivatives by each class's log-joint, to be pulled back, shape
             `(rows, looks, classes)`; and the gradients that are known already.
         """
         judged, known = None, []
-        if odds is None and self.smooth_posterior is not None:  # one question for both
+        if odds is None and self.smooth_posterior is not None:  # one call for both
             logs, slopes = self.smooth_posterior.log_posterior_and_gradient(X, self.index)
             judged, known = logs[:, self.index], [slopes]
         slack = self._slack(log_joint, judged)

@@ -1,4 +1,4 @@
-"""What terrain is made of: dense ground, and what segments and switches over it cost."""
+"""The parts of terrain: dense ground, and the costs of segments and switches over it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from daace._typing import FloatArray
 
 
 class Ground(Protocol):
-    """What counts as dense ground: numbers, or arrays with one of each path."""
+    """What counts as dense ground: numbers, or arrays with one number for each path."""
 
     @property
     def level(self) -> Any:
-        """Value of log p from which on ground is flat."""
+        """Smallest log p of flat ground."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Segments(NamedTuple):
         costs: shape `(paths, segments)`.
         lengths: shape `(paths, segments)`.
         shares: returns the derivative with respect to log p(x, y) at the nodes: the terrain.
-        stretching: returns that with respect to the waypoints over unchanged terrain.
+        stretching: returns the derivative with respect to the waypoints over unchanged terrain.
     """
 
     costs: FloatArray
@@ -54,7 +54,7 @@ class Switching(NamedTuple):
     """The switches of many paths.
 
     Attributes:
-        costs: of the switches before each segment, shape `(paths, segments)`.
+        costs: costs of the switches before each segment, shape `(paths, segments)`.
         gradient: returns the gradient of each path's total, shape `(paths, waypoints, n)`.
     """
 

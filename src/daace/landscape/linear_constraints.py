@@ -66,13 +66,13 @@ class Slabs:
         return moved
 
     def excess(self, X: FloatArray) -> FloatArray:
-        """Return by how much points exceed each link, below 0 where they fall short of it."""
+        """Return the amounts by which points exceed each link, negative where they fall short."""
         sums = X @ self.A.T
         over: FloatArray = np.maximum(sums - self.high, 0.0) - np.maximum(self.low - sums, 0.0)
         return over
 
     def hold(self, X: FloatArray) -> BoolArray:
-        """Whether points, shape `(..., n)`, keep to all links, up to rounding."""
+        """Whether points, shape `(..., n)`, satisfy all links, up to rounding."""
         size = np.maximum(1.0, np.abs(X).max(axis=-1, initial=0.0))
         kept: BoolArray = (np.abs(self.excess(X)) <= ROUNDING * size[..., None]).all(axis=-1)
         return kept

@@ -10,7 +10,7 @@ import numpy as np
 from daace._typing import FloatArray
 from daace.landscape.code_rules import CodeRules
 
-#: Shorter segments have no direction: where a length divides, it is at least this.
+#: Smallest divisor where a segment's length divides: shorter segments have no direction.
 EPSILON = 1e-9
 
 #: Gauss-Legendre nodes per panel; longer rules repeat the panel.
@@ -30,7 +30,7 @@ class Quadrature:
 
 @lru_cache(maxsize=64)
 def gauss_rule(nodes: int) -> Quadrature:
-    """Return Gauss-Legendre: one panel up to 16 nodes, panels of 16 beyond."""
+    """Return a Gauss-Legendre rule: one panel up to 16 nodes, panels of 16 beyond."""
     panels = -(-nodes // PANEL)
     x, w = np.polynomial.legendre.leggauss(nodes if panels == 1 else PANEL)
     starts = np.arange(panels)[:, None]
@@ -71,7 +71,7 @@ def straight_paths(
         start: shape `(n,)` or `(ends, n)`.
         ends: shape `(ends, n)`.
         vertices: number of waypoints between start and end.
-        codes: what codes obey; None if all features are plain numbers.
+        codes: rules of the codes; None if all features are plain numbers.
     """
     t = np.linspace(0, 1, vertices + 2)[:, None]
     begins = np.broadcast_to(start, ends.shape)[:, None, :]
@@ -88,13 +88,13 @@ def split_segment(
 ) -> FloatArray:
     """Insert the midpoint of one segment of each path, shape `(paths, waypoints + 1, n)`.
 
-    The path costs the same as before. A segment that enters an atom would not in two pieces, as all
-    of it is travelled with the atom's code: there the end is inserted.
+    The cost of the path stays the same. A segment that enters an atom is travelled with the atom's
+    code and would cost something else in two pieces: there the end is inserted instead.
 
     Args:
         paths: shape `(paths, waypoints, n)`.
-        segments: which one of each path.
-        codes: what codes obey; None if all features are plain numbers.
+        segments: index of the segment of each path.
+        codes: rules of the codes; None if all features are plain numbers.
     """
     rows = np.arange(len(paths))
     middle = 0.5 * (paths[rows, segments] + paths[rows, segments + 1])

@@ -28,10 +28,10 @@ class StartRules:
     """Constraints as compiled for one start.
 
     Attributes:
-        density: knows names and units.
-        start: as it was given.
-        constraints: that were compiled.
-        draft: what they say, in any box.
+        density: the density, with the names and units of the features.
+        start: the start as it was given.
+        constraints: the constraints.
+        draft: the constraints in model space, before the box is applied.
     """
 
     density: ConditionalDensity
@@ -59,19 +59,19 @@ class StartRules:
         return cls(density, start, constraints, constraints.compile(density, x, row=row))
 
     def serve(self, density: ConditionalDensity, start: object, constraints: Constraints) -> bool:
-        """Whether they are what would be compiled for these."""
+        """Whether compiling these arguments would give the same rules."""
         known = (self.density, self.start, self.constraints)
         return all(a is b for a, b in zip(known, (density, start, constraints), strict=True))
 
     @cached_property
     def draws(self) -> DrawStatistics:
-        """Statistics of log p over draws that share with the start what must be shared."""
+        """Statistics of log p over draws that share with the start what is fixed."""
         if not self.constraints.given:
             return self.density.draws_
         return _draws_given(self.density, self.constraints, self.draft.x)
 
     def share_draws(self, other: StartRules) -> None:
-        """Take over the draws of other rules where they are the same: they are slow to make."""
+        """Reuse the draws of other rules where they are the same: they are slow to make."""
         if "draws" in other.__dict__ and self._compared_with == other._compared_with:
             self.__dict__["draws"] = other.draws
 
@@ -86,29 +86,29 @@ class StartRules:
 class Problem:
     """Start, landscape, goal and constraints: all that a planner may see.
 
-    What is derived follows from the arguments alone, so `dataclasses.replace` gives a problem
-    that is right in every part. It does not compile the constraints again where they, start and
-    density are the same objects.
+    Everything else is derived from the arguments, so `dataclasses.replace` gives a consistent
+    problem. It does not compile the constraints again if they, start and density are the same
+    objects.
 
     Args:
         start: model-space numbers without names (an array or list of n); or a row in user units:
             a Series, dict or one-row frame with names, or a `UserRow`.
-        landscape: the terrain; its ground becomes that of `statistics`.
+        landscape: the terrain; its ground is replaced by that of `statistics`.
         goal: where to end.
-        constraints: what may change.
+        constraints: rules of what may change.
         box: model-space bounds `(lower, upper)` of all waypoints; those of the density's draws
             when left out.
-        posterior: who judges the class; the density when left out.
+        posterior: judge of the class; the density when left out.
         draws: statistics of log p that terrain and plausibility refer to. When left out, those of
             the density's draws; with `Constraints(given=True)` and fixed features, those of draws
             that share these features with the start.
-        without: rules that descent cannot keep and that are left out: 'integer', 'max_changed'.
-            Planners solve such problems on the way.
+        without: rules to leave out because gradient descent cannot keep them: 'integer',
+            'max_changed'. Planners solve such problems as an intermediate step.
         rules: the constraints as compiled for another problem with this start; compiled when left
             out.
 
     Attributes:
-        statistics: of log p, that terrain and plausibility refer to.
+        statistics: statistics of log p that terrain and plausibility refer to.
         x: the start in model space.
         to_user: maps waypoints to rows in user units.
         feasible: the compiled constraints.
@@ -153,7 +153,7 @@ class Problem:
         object.__setattr__(self, "feasible", compiled.feasible)
         draws = rules.draws if self.draws is None else self.draws
         object.__setattr__(self, "statistics", draws)
-        ground = None if draws is density.draws_ else draws  # None says the density's own
+        ground = None if draws is density.draws_ else draws  # None stands for the density's own
         if self.landscape.ground is not ground:
             object.__setattr__(self, "landscape", replace(self.landscape, ground=ground))
         object.__setattr__(self, "region", self.goal.region(density, self.posterior, draws))
@@ -177,8 +177,8 @@ class Problem:
     def met_by(self, x: FloatArray) -> bool:
         """Whether a waypoint meets the goal, judged alone, as the row that the user gets.
 
-        The row is rounded: to whole numbers where these are asked for, to the last bit
-        elsewhere. What the density says of the waypoint itself must agree.
+        The row is rounded: to whole numbers where these are required, to machine precision
+        elsewhere. The density must accept the waypoint itself as well.
         """
         point = np.asarray(x, dtype=np.float64).reshape(1, -1)
         row = self.to_user(point)
@@ -194,7 +194,7 @@ def _draws_given(
 ) -> DrawStatistics:
     """Return statistics of log p over draws that share what is fixed with the start.
 
-    They are those of all draws if nothing is fixed, nothing is free, or the density cannot say.
+    They are those of all draws if nothing is fixed or free, or the density cannot be conditioned.
     """
     names = set(constraints.fixed)
     fixed = np.array([j for j, name in enumerate(density.features_) if name in names], np.intp)

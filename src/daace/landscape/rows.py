@@ -26,19 +26,19 @@ class RowMap:
     """The map from waypoints of one problem to rows in user units.
 
     Each feature is mapped by itself and never falls where the waypoint rises. So the order of
-    waypoints, bounds and whole numbers survive the rounding of the way back from model space. Where
-    a number of 12 digits is the same waypoint, it is that number: 1500, not 1500.0000000000002.
-    What the path leaves alone is the user's own value, bit for bit.
+    waypoints, bounds and whole numbers survive the rounding of the map back from model space. If a
+    number of 12 digits is the same waypoint, it is used: 1500, not 1500.0000000000002. Features
+    that the path does not change have the user's own values, bit for bit.
 
     Attributes:
-        standardizer: of the density.
+        standardizer: the density's standardizer.
         x: the start in model space.
         start: the start in user units.
         lower: lower bounds in user units, not above the start.
         upper: upper bounds in user units, not below the start.
         whole: positions of the features that are whole numbers.
-        atoms: for each number with atoms its code column, and its value at each code; NaN where
-            it is elsewhere.
+        atoms: code column of each number with atoms, and the value at each code; NaN if the code
+            has none.
     """
 
     standardizer: Standardizer
@@ -86,7 +86,7 @@ def frame_of_rows(
 
     Args:
         rows: shape `(rows, n)`.
-        columns: names.
+        columns: names of the columns.
         whole: positions of columns that are whole numbers, and get an integer dtype.
     """
     frame = pd.DataFrame(rows, columns=_index(columns))
@@ -106,8 +106,8 @@ def frame_of_numbers(
     one of float32.
 
     Args:
-        rows: in user units, shape `(rows, features)`.
-        encoding: what the columns are.
+        rows: rows in user units, shape `(rows, features)`.
+        encoding: encoding of the columns.
         whole: positions of columns that are whole numbers, and get an integer dtype.
     """
     if encoding.plain:
@@ -129,8 +129,8 @@ def frame_of_codes(
     one of float32.
 
     Args:
-        rows: in user units, shape `(rows, encoding.width)`.
-        encoding: what the columns are.
+        rows: rows in user units, shape `(rows, encoding.width)`.
+        encoding: encoding of the columns.
         like: rows with the user's own values for levels that are pooled.
     """
     return encoding.decode(rows, like=like, whole=())

@@ -2,7 +2,7 @@
 
 A path changes codes at its waypoints: at waypoint k they change from d_k to d_{k+1}, where the path
 is, and the segment that follows is travelled with the new ones. A switch costs its length times the
-mean of f(u) at both ends; an ordered feature pays for every level on the way.
+mean of f(u) at both ends; an ordered feature pays for every level in between.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from daace.density.draws import DRAWS, DRAWS_SEED, DrawStatistics
 
 @dataclass(frozen=True, eq=False)
 class SwitchPoints:
-    """Where the switches of many paths are priced: point i costs `share[i] * f(u)`.
+    """The points at which the switches of many paths are priced: point i costs `share[i] * f(u)`.
 
     Attributes:
         path: index of the path of each point.
         waypoint: index of the waypoint at which the switch happens.
-        codes: of each point, shape `(points, code columns)`.
-        share: of the switch's length.
+        codes: codes of each point, shape `(points, code columns)`.
+        share: share of the switch's length.
     """
 
     path: IntArray
@@ -49,10 +49,10 @@ class Switches:
     """Lengths of the switches of a density's codes.
 
     Attributes:
-        columns: that hold codes, ascending.
-        owner: index of the feature that each belongs to.
-        lengths: of each pair of codes, one array of shape `(codes, codes)` for each column.
-        levels: of an ordered feature, the number of codes on its ladder; 0 for others.
+        columns: columns that hold codes, ascending.
+        owner: index of the feature that each column belongs to.
+        lengths: length of each pair of codes, an array of shape `(codes, codes)` for each column.
+        levels: number of codes of an ordered feature; 0 for others.
         width: number of columns of the model array.
     """
 
@@ -64,7 +64,7 @@ class Switches:
 
     @classmethod
     def of(cls, density: ConditionalDensity) -> Switches | None:
-        """Return the switches of a density; None if it has no codes. Measured once."""
+        """Return the switches of a density, measured once; None if it has no codes."""
         if not density.encoding_.code_sizes:
             return None
         if density.draws_ not in _measured:
@@ -100,7 +100,7 @@ class Switches:
 
         Args:
             paths: shape `(paths, waypoints, n)`.
-            weights: of each feature, shape `(n,)` or `(paths, n)`; all 1 when left out.
+            weights: weight of each feature, shape `(n,)` or `(paths, n)`; all 1 when left out.
         """
         codes = paths[..., self.columns]
         path, waypoint = np.nonzero((codes[:, 1:] != codes[:, :-1]).any(axis=2))
@@ -134,7 +134,7 @@ class Switches:
         Args:
             before: codes, shape `(switches, code columns)`.
             after: codes, of the same shape.
-            weights: of each feature, shape `(switches, n)` or `(n,)`; all 1 when left out.
+            weights: weight of each feature, shape `(switches, n)` or `(n,)`; all 1 when left out.
         """
         total = np.zeros(len(before))
         for k, lengths in enumerate(self.lengths):
@@ -154,11 +154,11 @@ def switch_lengths(feature: Feature, shares: FloatArray) -> FloatArray:
     """Return the length of a switch between every two codes of a feature.
 
     `sqrt(2 / (1 - sum p^2))` for categories and for "missing"; |a - b| / sd of the codes for an
-    ordered feature; 0 between the atoms of a number, whose places on the axis count instead.
+    ordered feature; 0 between the atoms of a number, whose distance on the axis counts instead.
 
     Args:
-        feature: whose codes they are.
-        shares: of the codes, summing to 1.
+        feature: the feature.
+        shares: shares of its codes, summing to 1.
 
     Example:
         >>> sex = Feature("sex", "category", levels=("f", "m"))

@@ -1,4 +1,4 @@
-"""What a planner is: it takes a problem and returns a plan.
+"""The interface of planners: a planner takes a problem and returns a plan.
 
 Write your own planner
 ----------------------
@@ -9,10 +9,10 @@ Subclass `Planner` and write `solve`. A problem offers
 - `problem.region`: the goal; `region.slack(X)` is by how much each row exceeds the two thresholds,
   in nats, and `region.contains(X)` whether it meets both;
 - `problem.feasible`: the rules; `feasible.allows(X)` checks points, `feasible.contains(path)` a
-  path, `feasible.nearest(X)` and `feasible.project(paths)` move them to where they are allowed;
+  path, `feasible.nearest(X)` and `feasible.project(paths)` return the nearest allowed ones;
 - `problem.landscape`: the terrain, with the density as `problem.landscape.density`;
 - `problem.met_by(x)`: whether one point meets the goal exactly as the user would get it;
-- `problem.path_cost(path)`: what a path costs, in the unit of `Plan.cost`.
+- `problem.path_cost(path)`: the cost of a path, in the unit of `Plan.cost`.
 
 A plan is made by one of three functions: `already_there` (the start meets the goal), `arrive` (a
 path was found) and `give_up` (none was). Four laws are checked by `tests/contracts`:
@@ -90,7 +90,7 @@ class Status(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What the status means."""
+        """The meaning of the status, in a sentence."""
         return _STATUS_SENTENCES[self]
 
 
@@ -107,7 +107,7 @@ _STATUS_SENTENCES = {
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """How much a classifier was used by a search, and what it predicts along a path.
+    """A search's use of a classifier, and the classifier's predictions along a path.
 
     Attributes:
         calls: number of calls, those about draws of the density included; problems that are
@@ -124,7 +124,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A path in model space, or why there is none.
+    """A path in model space, or the reason why there is none.
 
     Attributes:
         status: how the search ended.
@@ -134,8 +134,8 @@ class Plan:
         seconds: wall-clock time.
         reachable: if not found, the best slack of log p and of the log posterior, in nats, among
             points that meet the other threshold; see `best_slacks`.
-        notes: remarks on the plan: what to change, what to be careful with.
-        judged: what a classifier predicts along the path, if one decides the class.
+        notes: remarks on the plan: remedies and cautions.
+        judged: predictions of a classifier along the path, if one decides the class.
     """
 
     status: Status
@@ -176,7 +176,7 @@ class Planner(ABC):
     def solve_many(
         self, problems: Sequence[Problem], *, rngs: Sequence[np.random.Generator]
     ) -> list[Plan]:
-        """Plan several paths; one by one unless a planner overrides this to work in batches.
+        """Plan several paths, one by one unless a planner overrides this to work in batches.
 
         Args:
             problems: the problems.
@@ -206,13 +206,13 @@ def _thread_pools() -> ThreadpoolController:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Limit BLAS to one thread: planners multiply small matrices, where threads only wait."""
+    """Limit BLAS to one thread: planners multiply small matrices, for which threads do not pay."""
     limiter: AbstractContextManager[object] = _thread_pools().limit(limits=1)
     return limiter
 
 
 class TimeIsUp(Exception):
-    """The time limit of a search has passed; the search ends with what it has."""
+    """The time limit of a search has passed; the search ends with its best result so far."""
 
 
 @dataclass(eq=False)
@@ -236,7 +236,7 @@ class Clock:
 
     @property
     def expired(self) -> bool:
-        """Whether the time limit has passed; who watches the search is notified."""
+        """Whether the time limit has passed; a watcher of the search is notified."""
         report(self.evaluations)
         return self.limit is not None and self.seconds > self.limit
 
@@ -267,7 +267,7 @@ def already_there(problem: Problem, clock: Clock) -> Plan | None:
 
     Args:
         problem: the problem.
-        clock: of the search.
+        clock: clock of the search.
     """
     if not problem.met_by(problem.x):
         return None
@@ -286,7 +286,7 @@ def arrive(
         problem: the problem.
         waypoints: shape `(waypoints, n)`, the start first; the last one must meet the goal when
             checked alone, by `problem.met_by`.
-        clock: of the search.
+        clock: clock of the search.
         notes: remarks on the plan.
     """
     waypoints = problem.feasible.divide(waypoints)
@@ -304,13 +304,13 @@ def give_up(
     reachable: tuple[float, float] | None = None,
     notes: tuple[Note, ...] = (),
 ) -> Plan:
-    """Return the plan of a search that found nothing.
+    """Return the plan of a search that found no path.
 
     Args:
         problem: the problem.
-        clock: of the search.
-        status: why nothing was found.
-        reachable: the best slacks seen, by `best_slacks`; None if unknown.
+        clock: clock of the search.
+        status: why no path was found.
+        reachable: the best slacks found, from `best_slacks`; None if unknown.
         notes: remarks on the plan.
     """
     start = problem.x[None].copy()
@@ -323,7 +323,7 @@ def best_slacks(slack: FloatArray) -> tuple[float, float]:
     Relaxed by these amounts, the goal is met by one of the points.
 
     Args:
-        slack: of log p and of the log posterior, in nats, shape `(points, 2)`.
+        slack: slacks of log p and of the log posterior, in nats, shape `(points, 2)`.
 
     Example:
         >>> best_slacks(np.array([[-1.0, 2.0], [-3.0, 4.0], [5.0, -6.0]]))

@@ -1,4 +1,4 @@
-"""Rows of data that a planner is given, checked: `Face` and `Wachter` plan with them."""
+"""Checks of the rows of data that `Face` and `Wachter` plan with."""
 
 from __future__ import annotations
 

@@ -44,16 +44,16 @@ class Face(Planner):
     steps against a direction, and lengths include the weights of the constraints. With a fixed
     feature only rows with exactly the start's value remain.
 
-    Between rows with other codes an edge has the price and length of the switch, as the cost of a
-    path has. An edge is left out if a path from the start may not switch like that: a category
-    switches once at most, an ordered feature moves in one direction. What a path has switched
-    before shows in the codes of the row where it is, so the shortest path is found exactly.
+    Between rows with different codes an edge includes the price and length of the switch, as the
+    cost of a path does. An edge is left out if a path from the start may not switch like that: a
+    category switches once at most, an ordered feature moves in one direction. Earlier switches of a
+    path show in the codes of its present row, so the shortest path is found exactly.
 
     The graph is built at the first query for each density and reused by all others; call `build` to
     build it earlier. A full graph has `nodes^2 / 2` edges.
 
     Args:
-        rows: in model space, shape `(rows, n)`.
+        rows: rows in model space, shape `(rows, n)`.
         graph: weight of an edge: 'integral' (cost of the segment), 'density' (at its midpoint),
             'epsilon' or 'knn' (without a density); `daace.planners.graphs.edges` has the formulas.
         nodes: number of rows, chosen at random, that are nodes; all rows if there are fewer.
@@ -65,7 +65,7 @@ class Face(Planner):
         cache: keep log p along the edges, so that another penalty needs no new evaluation.
         n_jobs: processes that build the graph, -1 for all processors; the graph is the same for
             any number.
-        seed: of the choice of nodes.
+        seed: seed of the choice of nodes.
 
     Example:
         >>> from daace import GaussianMixture, Goal, Landscape
@@ -99,7 +99,7 @@ class Face(Planner):
 
     @property
     def edge_rule(self) -> EdgeRule:
-        """Which nodes are joined, and the weight of an edge."""
+        """The rule that joins nodes, and weights edges."""
         return EdgeRule(
             kind=self.graph, epsilon=self.epsilon, k=self.k, rule=self.rule, pieces=self.pieces
         )
@@ -144,12 +144,12 @@ class Face(Planner):
         return arrive(problem, routes.paths[0], clock, notes=notes)
 
     def query(self, problem: Problem) -> GoalRoutes:
-        """Return the route that `solve` takes, and what else the query found."""
+        """Return the route that `solve` takes, and the other results of the query."""
         graph = self.build(problem.landscape.density)
         return find_goal_routes(graph, problem, n_jobs=self.n_jobs)
 
     def remedy(self, problem: Problem) -> Note | None:
-        """Return why no path to the goal was found, and what to change; None if there is one."""
+        """Return a note on why no path was found, with a remedy; None if there is a path."""
         routes, points = self.query(problem), self.points
         inside, size = problem.feasible.allows(points), len(points)
         if routes.paths:

@@ -20,7 +20,7 @@ class Genes:
         waypoints: number of waypoints of a path, the start included.
 
     Attributes:
-        feasible: where waypoints may be.
+        feasible: the feasible set of waypoints.
         free: columns of the model array that may change.
         bounds: lower and upper bounds of each gene.
     """
@@ -46,7 +46,7 @@ class Genes:
         return straight_paths(self.start, ends, self.waypoints - 2, self.feasible.codes)
 
     def repair(self, _: object, individuals: Any, **__: object) -> Any:
-        """Move individuals to where the rules allow them, called as a pymoo `Repair` is.
+        """Move individuals into the feasible set, with the signature of a pymoo `Repair`.
 
         Numbers are projected and rounded to whole ones; a code that may not switch stays.
         """
@@ -65,7 +65,7 @@ class Genes:
         return self.feasible.codes is not None or len(self.feasible.grid) > 0
 
     def broken(self, paths: FloatArray) -> FloatArray:
-        """Return how many waypoints and steps of each repaired path break a rule."""
+        """Return the number of waypoints and steps of each repaired path that break a rule."""
         points = ~self.feasible.allows(paths[:, 1:])
         steps = (np.diff(paths, axis=1) * self.feasible.direction < 0).any(axis=2)
         count: FloatArray = (points.sum(axis=1) + steps.sum(axis=1)).astype(np.float64)
@@ -77,12 +77,12 @@ class Genes:
         """Return pymoo's crossover and mutation.
 
         Numbers have simulated binary crossover and polynomial mutation. Codes are exchanged with
-        probability 1/2; a mutated one moves by one level if it is ordered, and else to any that the
-        rules allow.
+        probability 1/2; a mutated one moves by one level if it is ordered, and otherwise to any
+        level that the rules allow.
 
         Args:
-            crossover: its probability and its distribution index.
-            mutation: the same of the mutation.
+            crossover: probability and distribution index of the crossover.
+            mutation: probability and distribution index of the mutation.
 
         Raises:
             MissingDependency: pymoo is not installed.
@@ -130,7 +130,7 @@ class Genes:
         )
 
     def _code_genes(self) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-        """Return which genes are codes, the codes that each may have, and which move by steps."""
+        """Return which genes are codes, their allowed codes, and which of them move by steps."""
         codes = self.feasible.codes
         if codes is None:
             return np.empty(0, np.intp), [], np.empty(0, bool)

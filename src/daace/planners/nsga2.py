@@ -75,21 +75,21 @@ class NSGA2(Planner):
 
     A code is an integer of each waypoint: it is exchanged as a whole by the crossover, and a
     mutation moves it to another level. One that may not switch keeps the level of the waypoint
-    before. What rules are still broken, by whole numbers or atoms, is a third constraint.
+    before. Rules that are still broken, by whole numbers or atoms, are a third constraint.
 
     Args:
         vertices: number of waypoints between start and end, or a tuple of numbers to try.
         population: number of individuals.
-        generations: largest number of generations, for each number of vertices.
+        generations: maximum number of generations, for each number of vertices.
         patience: stop if this many generations improve the best cost (before the goal is met: the
             smallest violation) by less than a share of 1e-6.
-        crossover_probability: that two parents are crossed (simulated binary crossover).
-        mutation_probability: that a child is mutated (polynomial mutation; then each coordinate
-            with probability 1 / coordinates).
-        eta_crossover: distribution index of the crossover; the larger, the closer children stay to
+        crossover_probability: probability of crossing two parents (simulated binary crossover).
+        mutation_probability: probability of mutating a child (polynomial mutation; then each
+            coordinate with probability 1 / coordinates).
+        eta_crossover: distribution index of the crossover; the larger, the closer children are to
             their parents.
         eta_mutation: distribution index of the mutation; the larger, the smaller mutations are.
-        selection: of parents, 'tournament' or 'random'.
+        selection: selection of parents, 'tournament' or 'random'.
         pieces: points of the midpoint rule on each segment; `Plan.cost` is exact anyway.
         vertex_tolerance: the smallest number of vertices whose cost is within this share of the
             best is chosen; 0 chooses the best.
@@ -294,10 +294,10 @@ def tune_nsga2(
 ) -> NSGA2:
     """Return the setting of a grid with the best mean rank of cost over the problems.
 
-    All settings solve a problem with the same random numbers. Not found has the worst rank.
+    All settings solve a problem with the same random numbers. A failed search has the worst rank.
 
     Args:
-        problems: of one table; the paper tunes once per table.
+        problems: problems of one table; the paper tunes once per table.
         rng: source of randomness.
         etas_crossover: values of `eta_crossover` to try; by default the paper's.
         etas_mutation: values of `eta_mutation` to try; by default the paper's.

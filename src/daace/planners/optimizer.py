@@ -27,8 +27,8 @@ class PathOptimizer(Planner):
 
     Args:
         vertices: numbers of intermediate waypoints to try; one number to try just that.
-        starts: straight lines to begin with; three times as many where there may be barriers, that
-            is unless the density is one Gaussian for each of two classes.
+        starts: number of initial straight lines; three times this number if there may be barriers,
+            that is unless the density is one Gaussian for each of two classes.
         vertex_tolerance: share of the cost that one vertex less is worth.
         sparsity: share by which the cost may grow so that fewer features change. They are held at
             the start along the whole path.

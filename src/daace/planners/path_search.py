@@ -26,11 +26,11 @@ from daace.planners.base import (
 from daace.planners.descent import Finishing, PathDescent, ProblemBatch, Refinement
 from daace.planners.seeding import CodeSeeds, PathSeeds, may_have_barriers
 
-#: Paths carried from one number of vertices to the next; more where there may be barriers, as the
-#: cheapest straight line may lie on the wrong side of one.
+#: Number of paths kept from one number of vertices to the next; more if there may be barriers, as
+#: the cheapest straight line may lie on the wrong side of one.
 CARRIED, CARRIED_AT_BARRIERS = 3, 4
 
-#: The same for numbers and codes: paths with other switches.
+#: Number of paths kept with codes: these have different switches.
 CARRIED_WITH_CODES = 6
 
 #: Factor on the number of straight lines where there may be barriers.
@@ -44,14 +44,14 @@ class PathSearch:
     """One search over problems that share landscape, goal, constraints and classifier.
 
     Args:
-        problems: to solve; `group_alike` finds those that can be solved together.
+        problems: problems to solve; `group_alike` finds those that can be solved together.
         vertices: numbers of intermediate waypoints to try.
-        starts: number of straight lines to begin with.
+        starts: number of initial straight lines.
         vertex_tolerance: share of the cost that one vertex less is worth.
         clock: counts evaluations and limits the time.
-        routes: for each problem, routes to the goal to begin with, each of shape
-            `(waypoints, n)`; None to search them over a roadmap of draws where there may be
-            barriers, which is not done with codes.
+        routes: initial routes to the goal for each problem, each of shape `(waypoints, n)`; None
+            to search them over a roadmap of draws if there may be barriers, which is not done
+            with codes.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class PathSearch:
         return [plan for plan in plans if plan is not None]
 
     def _seeds(self, waiting: list[int]) -> PathSeeds | CodeSeeds:
-        """Return what makes the first candidates, and those with more vertices."""
+        """Return the seeds: the source of the first candidates, and of those with more vertices."""
         if self.batch.landscape.switches is not None:
             return CodeSeeds.find(
                 self.batch, waiting, routes=self.routes, weights=self.descent.weights
@@ -155,7 +155,7 @@ class BestPaths:
     """The best path of one problem for each number of vertices; more vertices never cost more.
 
     Args:
-        codes: what codes obey; None if all features are plain numbers.
+        codes: rules of the codes; None if all features are plain numbers.
     """
 
     def __init__(self, codes: CodeRules | None = None) -> None:
@@ -169,7 +169,7 @@ class BestPaths:
 
         Args:
             v: number of vertices.
-            cost: of the path; infinite if there is none.
+            cost: cost of the path; infinite if there is none.
             path: shape `(v + 2, n)`, or None.
         """
         if self.paths and not cost <= self.cost:

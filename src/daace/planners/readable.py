@@ -1,8 +1,8 @@
-"""Make a plan readable: no detours, round values, and no step that nobody would notice.
+"""Make a plan readable: no detours, round values, and no imperceptible steps.
 
 Values are round, 1,500 instead of 1,506.3, and a number that rises from start to end does not fall
-on the way, where goal and rules allow it at hardly any cost. Ends lie on the edge of the goal, so
-numbers are rounded away from the start first, then to the nearest. What is rounded is judged again:
+in between, if goal and rules allow it at hardly any cost. Ends lie on the edge of the goal, so
+numbers are rounded away from the start first, then to the nearest. Rounded rows are judged again:
 the answer is the rounded row.
 """
 
@@ -25,13 +25,13 @@ GRAINS = (0.25, 0.1, 0.04, 0.016)
 #: A step is at most this share of a feature's own change.
 OF_CHANGE = 0.5
 
-#: Share by which the cost may rise so that a plan is readable.
+#: Share by which the cost may rise for readability.
 DEARER = 0.05
 
-#: A number turns back on the way if it is off by this many standard deviations.
+#: A number turns back if it is off by this many standard deviations.
 TURN = 1e-9
 
-#: Most features that are rounded one by one where all together cannot be.
+#: Maximum number of features that are rounded one by one if all together cannot be.
 ONE_BY_ONE = 12
 
 #: Steps are these numbers times a power of ten.
@@ -45,9 +45,9 @@ def make_readable(problem: Problem, plan: Plan) -> Plan:
     """Return the plan without detours, with round values, and no longer than it needs to be.
 
     Args:
-        problem: what was asked; knows the rules, and judges the end.
-        plan: the answer; one without a path is returned as it is. Where a classifier judges, the
-            end stays as it is: every try would be another question to it.
+        problem: the problem, with rules and goal.
+        plan: the plan; one without a path is returned unchanged. If a classifier judges, the end
+            is unchanged, as every trial would be another call of the classifier.
     """
     if plan.status is not Status.FOUND or len(plan.waypoints) < 2:
         return plan
@@ -61,11 +61,11 @@ def make_readable(problem: Problem, plan: Plan) -> Plan:
 def straighten(problem: Problem, plan: Plan, most: float) -> Plan:
     """Return the plan with numbers that go from start to end without turning back.
 
-    A number that is the same at both ends stays so on the way. All numbers are tried together, then
-    one after the other. Values are those of other waypoints, so that round ones stay round.
+    A number that is the same at both ends stays constant. All numbers are tried together, then one
+    after the other. Values are those of other waypoints, so that round ones stay round.
 
     Args:
-        problem: what was asked; knows the rules.
+        problem: the problem, with its rules.
         plan: the answer, which has a path.
         most: largest cost.
     """
@@ -89,11 +89,10 @@ def straighten(problem: Problem, plan: Plan, most: float) -> Plan:
 def stop_at_goal(problem: Problem, plan: Plan) -> Plan:
     """Return the plan up to the first waypoint that meets the goal, unless that costs more.
 
-    The end of a path is where it has to be after numbers were made whole or round; the waypoint
-    before it may be there already.
+    After numbers were made whole or round, the waypoint before the end may meet the goal already.
 
     Args:
-        problem: what was asked; judges the waypoints.
+        problem: the problem, which judges the waypoints.
         plan: the answer, which has a path.
     """
     for last in range(1, len(plan.waypoints) - 1):
@@ -109,7 +108,7 @@ def round_values(problem: Problem, plan: Plan, most: float) -> Plan:
     """Return the plan with round values, as coarse as goal, rules and cost allow.
 
     Args:
-        problem: what was asked; knows the rules, and judges the end.
+        problem: the problem, with rules and goal.
         plan: the answer, which has a path.
         most: largest cost.
     """
@@ -202,13 +201,13 @@ def nice_steps(wanted: FloatArray) -> FloatArray:
 
 
 def merge_steps(problem: Problem, plan: Plan) -> Plan:
-    """Return the plan without steps that nobody could notice, where the rules allow it.
+    """Return the plan without imperceptible steps, where the rules allow it.
 
-    Such a step is joined to the next one, the last to the one before it. Start and end stay, and
-    the cost is that of the new path.
+    Such a step is joined to the next one, the last to the one before it. Start and end are kept,
+    and the cost is that of the new path.
 
     Args:
-        problem: what was asked; knows the rules.
+        problem: the problem, with its rules.
         plan: the answer.
     """
     kept = list(range(len(plan.waypoints)))

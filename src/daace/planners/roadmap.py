@@ -25,7 +25,7 @@ from daace.planners.path_search import PathSearch
 from daace.planners.rules import DiscreteSearch
 from daace.planners.seeding import find_route_seeds
 
-#: Routes to different parts of the goal that are refined.
+#: Number of routes to different parts of the goal that are refined.
 ROUTES = 4
 
 
@@ -45,7 +45,7 @@ class Roadmap(Planner):
         refine: move the routes downhill; otherwise the waypoints of a plan are draws.
         vertices: numbers of intermediate waypoints of a refined route to try.
         vertex_tolerance: share of the cost that one vertex less is worth.
-        seed: of the draws.
+        seed: seed of the draws.
 
     Example:
         >>> from daace import GaussianMixture, Goal, Landscape

@@ -56,16 +56,16 @@ class Wachter(Planner):
 
     within the constraints, for the smallest lambda for which the goal is met. (If no lambda leads
     there from the start, lambda falls instead, beginning at the nearest row, while the goal is
-    met.) The square is of logarithms, where the original has probabilities, because a probability
+    met.) The square is of logarithms, not probabilities as in the original, because a probability
     near 0 has no gradient. Plausibility, which the original does not consider, has a term of the
-    same form if the goal asks for it: `lambda ((alpha + s - log p(x')) / s)^2` while log p is below
+    same form if the goal has it: `lambda ((alpha + s - log p(x')) / s)^2` while log p is below
     alpha + s, with s the robust standard deviation of log p. Both terms aim beyond the thresholds,
     so that these are reached. The absolute values are made smooth by splitting each change into a
-    rise and a fall; the minimiser is L-BFGS-B. Codes have no gradient: the search is made with
-    those of the start and with those of the nearest row, and the nearer end is taken.
+    rise and a fall; the minimiser is L-BFGS-B. Codes have no gradient: there is one search with
+    those of the start and one with those of the nearest row, and the nearer end is chosen.
 
     Args:
-        rows: in model space, shape `(rows, n)`.
+        rows: rows in model space, shape `(rows, n)`.
         search: 'data' or 'gradient'.
 
     Example:
@@ -153,7 +153,7 @@ class _Distance:
     Attributes:
         x: the start.
         scale: factor on each number, 0 for codes, shape `(n,)`.
-        weights: of each feature.
+        weights: weight of each feature.
         switches: lengths of the switches between codes; None without codes.
     """
 
@@ -191,11 +191,11 @@ def _is_step(problem: Problem, end: FloatArray) -> bool:
 def _by_gradient(
     problem: Problem, distance: _Distance, row: FloatArray | None, clock: Clock
 ) -> tuple[FloatArray | None, FloatArray]:
-    """Return the nearest end that gradients lead to, and the slacks of all that were tried.
+    """Return the nearest end found by gradients, and the slacks of all that were tried.
 
     Args:
         problem: start, goal and constraints.
-        distance: from the start.
+        distance: distance from the start.
         row: the nearest row that meets the goal, if there is one.
         clock: counts evaluations.
     """
@@ -223,8 +223,8 @@ class _MultiplierSearch:
 
     Args:
         problem: start, goal and constraints.
-        distance: from the start.
-        begin: where the search begins; its codes are kept.
+        distance: distance from the start.
+        begin: point at which the search begins; its codes are kept.
         clock: counts evaluations.
     """
 
@@ -236,7 +236,7 @@ class _MultiplierSearch:
         lower, upper = feasible.lower, feasible.upper
         if feasible.codes is not None:
             lower, upper = feasible.codes.hold(begin, lower, upper)
-        self.x = np.clip(problem.x, lower, upper)  # at an atom, or off it, as the codes say
+        self.x = np.clip(problem.x, lower, upper)  # at an atom, or off it, by its code
         self.limits = np.column_stack(
             [np.zeros(2 * len(self.x)), np.concatenate([upper - self.x, self.x - lower])]
         )

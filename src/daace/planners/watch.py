@@ -1,7 +1,7 @@
-"""Whoever waits for a search: they see that it moves on, and may stop it.
+"""Watchers of searches, which follow the progress and may stop it.
 
-A search knows nothing of them. It looks at its clock anyway, and the clock calls here. The watcher
-belongs to the context (`contextvars`), so that searches in several threads have one each.
+A search does not know its watcher: it checks its clock, and the clock calls this module. The
+watcher belongs to the context (`contextvars`), so that searches in several threads have one each.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from contextvars import ContextVar
 
 from daace.exceptions import DaaceError
 
-#: Is called every now and then with the number of paths evaluated so far by the current search.
+#: Called from time to time with the number of paths evaluated so far by the current search.
 Watcher = Callable[[int], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 class Stopped(DaaceError):
-    """A search was stopped because nobody waits for its answer any more."""
+    """A search was stopped because no client waits for its answer."""
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
     """Report every search within the block to a watcher.
 
     Args:
-        watcher: gets the number of evaluated paths; it raises `Stopped` to end the search at once,
+        watcher: a function of the number of evaluated paths; raises `Stopped` to end the search,
             without an answer.
 
     Example:
@@ -47,10 +47,10 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 
 def report(evaluations: int) -> None:
-    """Tell the watcher of this context, if there is one, how far a search has come.
+    """Report the progress of a search to the watcher of this context, if there is one.
 
     Args:
-        evaluations: paths whose cost was evaluated.
+        evaluations: number of paths whose cost was evaluated.
 
     Raises:
         Stopped: the search is to end.

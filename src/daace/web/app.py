@@ -1,4 +1,4 @@
-"""The service behind HTTP: a documented JSON API and the page that uses it."""
+"""The service over HTTP: a documented JSON API and the page that uses it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from daace.web.schema import Answered, AskMore, AskRow, Axes, Body, Seen, Upload
 from daace.web.service import FORMATS, Service
 from daace.web.uploads import read_upload
 
-#: A search for several answers may take this many times as long as for one.
+#: A search for several answers may take this many times as long as a single one.
 SEVERAL = 5
 
 #: Media types of the files of a batch.
@@ -41,9 +41,9 @@ def make_app(service: Service, *, host: str = "127.0.0.1", token: str = "") -> A
     """Return the application.
 
     Args:
-        service: answers.
-        host: that the server will be bound to.
-        token: that requests must bring; none when empty.
+        service: the service of the model.
+        host: host that the server is bound to.
+        token: token that requests must carry; none if empty.
     """
     jobs = Tasks()
     app = new_application(
@@ -59,7 +59,7 @@ def make_app(service: Service, *, host: str = "127.0.0.1", token: str = "") -> A
 
 
 def _describe_parts(app: FastAPI, exact: Exact) -> None:
-    """Have the schema say what questions to this model may hold."""
+    """Describe in the schema the valid questions to this model."""
     plain = app.openapi
 
     def with_parts() -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _read(service: Service, exact: Exact, body: Body) -> dict[str, Any]:
     try:
         return exact.read(type(body).__name__, record)
     except InvalidInput:
-        # The package says more of unknown names, if that is what is wrong.
+        # The package's message about unknown names is more helpful.
         RowQuestion.read(record).arguments(service.explainer, "explain", limit=None)
         raise
 
@@ -107,7 +107,7 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         limit: Annotated[int, Query(ge=1, le=200)] = 20,
     ) -> Response:
-        """Rows to choose from: those of `--data`, or made-up ones."""
+        """Rows to choose from: those of `--data`, or simulated ones."""
         return as_json(service.people.page(query=query, offset=offset, limit=limit))
 
     @app.get("/api/rows/{number}", tags=["rows"])
@@ -132,12 +132,12 @@ def _add_questions(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) ->
 
     @app.post("/api/explain", tags=["questions"])
     async def explain(body: AskRow, request: Request) -> Response:
-        """What would have to change in this row, and how to get there."""
+        """Return what would have to change in this row, and how to get there."""
         return await ask(request, "explain", body)
 
     @app.post("/api/reasons", tags=["questions"])
     async def reasons(body: AskRow, request: Request) -> Response:
-        """Which features speak most against the target now."""
+        """Return the features that now count most against the target."""
         return await ask(request, "reasons", body)
 
     @app.post("/api/alternatives", tags=["questions"])
@@ -147,7 +147,7 @@ def _add_questions(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) ->
 
     @app.post("/api/tradeoff", tags=["questions"])
     async def tradeoff(body: AskRow, request: Request) -> Response:
-        """Answers from the shortest path to the most plausible one."""
+        """Return answers from the shortest path to the most plausible one."""
         return await ask(request, "tradeoff", body, slow=True)
 
 
@@ -168,12 +168,12 @@ def _add_answers(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> N
 
     @app.post("/api/view", tags=["answers"])
     async def view(body: Seen, request: Request) -> Response:
-        """Return an answer again, or one from an exported file."""
+        """Return an earlier answer, or one from an exported file."""
         return as_json(await look(request, "view", body))
 
     @app.post("/api/pictures", tags=["answers"])
     async def pictures(body: Answered, request: Request) -> Response:
-        """Curves along the path of an answer, and what each change does for the target."""
+        """Return the curves along the path of an answer, and the effect of each change."""
         return as_json(await look(request, "pictures", body))
 
     @app.post("/api/terrain", tags=["answers"])
@@ -191,7 +191,7 @@ def _add_answers(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> N
 def _add_jobs(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> None:
     @app.post("/api/batches", tags=["batches"], status_code=202)
     async def upload(body: Upload) -> Response:
-        """Explain every row of a table; returns the job, whose result is fetched when it is done.
+        """Explain every row of a table; return the job. Fetch its result when it is done.
 
         `target`, `settings` and `constraints` hold for all rows.
         """
@@ -215,7 +215,7 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> None
 
     @app.get("/api/jobs/{name}", tags=["batches"])
     def progress(name: JobName) -> Response:
-        """How far a search or a batch is."""
+        """Return the progress of a search or a batch."""
         return as_json(find(name).to_record())
 
     @app.delete("/api/jobs/{name}", tags=["batches"])
@@ -230,7 +230,7 @@ def _add_jobs(app: FastAPI, service: Service, jobs: Tasks, exact: Exact) -> None
         """Return the answers of a batch, as CSV or JSON lines."""
         job = find(name)
         if job.kind != "batch" or job.state != "done":
-            raise HTTPException(404, f"The job is no finished batch: it is '{job.state}'.")
+            raise HTTPException(404, f"The job is not a finished batch: it is '{job.state}'.")
         return _file(job.future.result()[kind], WRITTEN[kind], f"answers.{kind}")
 
 

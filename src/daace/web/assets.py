@@ -1,4 +1,4 @@
-"""The page's files: its modules are sent as one, so that nothing is built and little requested."""
+"""The page's files: its modules are joined, so that there is no build and few requests."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 
-#: Page, module and style of each page: `NAME.html`, `NAME.js` with all that it imports, and the
-#: style sheets in their order.
+#: Style sheets of each page, in their order. A page is `NAME.html` and `NAME.js` with its imports.
 STYLES = {"explorer": ("explorer.css",), "counties": ("explorer.css", "counties.css")}
 
 #: An import of our own: `import { a, b } from "./name.js";`, which may be broken over lines.
 IMPORT = re.compile(r'^import\s+\{[^}]*\}\s+from\s+"\./([a-z_]+\.js)";\n', re.MULTILINE)
 
-#: What modules say of names that others use.
+#: The keyword before names that other modules import.
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
 
 @cache
 def joined_module(name: str = "explorer") -> str:
-    """Return the module of a page with all that it imports, as one ES module.
+    """Return the module of a page with all its imports, as one ES module.
 
-    Each file stands once, after those that it imports. All share one scope, so a name at the top
-    of a file must be the only one of its kind; `tests/web/test_assets.py` checks this.
+    Each file occurs once, after those that it imports. All share one scope, so names at the top
+    level of files must be unique; `tests/web/test_assets.py` checks this.
 
     Args:
-        name: of the page.
+        name: name of the page.
     """
     entry = f"{name}.js"
     parts: list[str] = []
@@ -52,7 +51,7 @@ def style_sheet(name: str = "explorer") -> str:
     """Return the style of a page.
 
     Args:
-        name: of the page.
+        name: name of the page.
     """
     return "\n".join((STATIC / part).read_text(encoding="utf-8") for part in STYLES[name])
 
@@ -62,6 +61,6 @@ def page(name: str = "explorer") -> str:
     """Return a page.
 
     Args:
-        name: of the page.
+        name: name of the page.
     """
     return (STATIC / f"{name}.html").read_text(encoding="utf-8")

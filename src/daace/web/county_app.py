@@ -1,4 +1,4 @@
-"""The counties behind HTTP: their map, and plans for one of them."""
+"""The counties over HTTP: their map, and plans for one of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AskCounty(Body):
     ]
     improve: Annotated[
         StrictInt,
-        Field(ge=1, le=6, description="By how many of the seven categories."),
+        Field(ge=1, le=6, description="Number of categories to improve by."),
         BeforeValidator(whole),
     ] = 2
     consistent: Annotated[
@@ -45,7 +45,9 @@ class AskCounty(Body):
         StrictBool, Field(description="Fix what a county cannot set: weather, rock, people.")
     ] = False
     penalty: Annotated[
-        float, Strict(), Field(ge=0, le=50, description="How much to avoid implausible terrain.")
+        float,
+        Strict(),
+        Field(ge=0, le=50, description="How strongly to avoid implausible terrain."),
     ] = 5.0
     algorithm: Annotated[
         Literal[tuple(ALGORITHMS)],  # type: ignore[valid-type]
@@ -59,9 +61,9 @@ def make_county_app(
     """Return the application.
 
     Args:
-        service: answers.
-        host: that the server will be bound to.
-        token: that requests must bring; none when empty.
+        service: the service of the counties.
+        host: host that the server is bound to.
+        token: token that requests must carry; none if empty.
     """
     jobs = Tasks()
     version = str(service.facts["version"])
@@ -69,12 +71,12 @@ def make_county_app(
 
     @app.get("/api/counties", tags=["counties"])
     def counties() -> Response:
-        """All counties with their category, the map, and what plans on record reach."""
+        """Return all counties with their category, the map, and the results of recorded plans."""
         return as_json(service.facts)
 
     @app.post("/api/plan", tags=["counties"])
     async def plan(body: AskCounty, request: Request) -> Response:
-        """What would have to change in this county, in words and units."""
+        """Return what would have to change in this county, in words and units."""
         record = body.model_dump()
         with answering():
             job = jobs.start("plan", lambda _: service.plan(record), limit=TIME_LIMIT)

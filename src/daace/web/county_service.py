@@ -28,7 +28,7 @@ from daace.eqi.report.words import (
 from daace.exceptions import InvalidInput
 from daace.explain.asking.identity import identify_density
 
-#: What a question has of `Ask`.
+#: The fields of `Ask` in a question.
 ASKED = ("algorithm", "penalty", "improve", "consistent", "equity")
 
 #: Changes that are named, of the whole plan and of each step.
@@ -43,9 +43,9 @@ class CountyService:
     """Answers about counties, for several threads at once.
 
     Args:
-        advisor: plans.
+        advisor: the advisor that plans.
         outlines: rings of each county by FIPS code, in pixels.
-        results: plans on record, for the maps of what they reach; None without any.
+        results: recorded plans, for the maps of their results; None if there are none.
     """
 
     advisor: Advisor
@@ -54,7 +54,7 @@ class CountyService:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What the page has to know: counties, map, colours, and what can be asked."""
+        """The facts for the page: counties, map, colours, and the valid questions."""
         from daace import __version__
 
         counties = self.advisor.counties
@@ -83,7 +83,7 @@ class CountyService:
 
     @cached_property
     def _plans(self) -> dict[str, list[Any]] | None:
-        """By county the category that its plan on record reaches, and the domain to act on."""
+        """The category that the recorded plan of each county reaches, and the domain to act on."""
         if self.results is None:
             return None
         after, better = self.results.after
@@ -94,10 +94,10 @@ class CountyService:
         """Plan for a county.
 
         Args:
-            record: `fips`, and what `Ask` takes; `settable` fixes what a county cannot set.
+            record: `fips`, and arguments of `Ask`; `settable` fixes what a county cannot set.
 
         Raises:
-            InvalidInput: there is no such county, or it cannot improve so much.
+            InvalidInput: there is no such county, or it cannot improve that far.
         """
         counties, fips = self.advisor.counties, record["fips"]
         if fips not in counties.places.index:
@@ -170,7 +170,7 @@ class CountyService:
 
 
 def _remedies(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what would make the question easier, as words and the question to ask instead."""
+    """Return easier questions, each with its description."""
     ask = view["ask"]
     question = {"fips": view["fips"], **ask}
     found = []

@@ -1,4 +1,4 @@
-"""The API as one page, made from its OpenAPI schema: no scripts, no requests elsewhere."""
+"""The API as one page, made from its OpenAPI schema: without scripts or external requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def write_documentation(schema: Mapping[str, Any]) -> str:
     """Return the page.
 
     Args:
-        schema: of the API, as OpenAPI has it.
+        schema: schema of the API, in OpenAPI's form.
     """
     info = schema["info"]
     parts = [

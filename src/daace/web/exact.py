@@ -1,4 +1,4 @@
-"""What questions to one model may hold, exactly: published in the schema, and checked by it."""
+"""The exact schema of questions to one model: published, and used for checking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daace.web.questions import MOST_VERTICES, known_settings
 
 Schema = dict[str, Any]
 
-#: Bodies that ask about a row; with more than two classes, they must name one.
+#: Bodies about a row; with more than two classes, they must name the target.
 ASKING = ("AskRow", "AskMore", "Upload")
 
 #: Values must be smaller, with either sign.
@@ -67,7 +67,7 @@ class Exact:
     """The parts of questions to one model.
 
     Args:
-        facts: of the model.
+        facts: facts of the model.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -102,11 +102,11 @@ class Exact:
                 bodies[name]["required"] = [*bodies[name].get("required", []), "target"]
 
     def read(self, name: str, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the record of a body: whole numbers as integers, of a row the features only.
+        """Return the record of a body, with integers for whole numbers and rows of features only.
 
         Args:
-            name: of the body.
-            record: its content.
+            name: name of the body.
+            record: content of the body.
 
         Raises:
             InvalidInput: it does not follow the schema.
@@ -156,7 +156,7 @@ def _cell(feature: Mapping[str, Any]) -> Schema:
 def _rules(
     features: Sequence[Mapping[str, Any]], kinds: Mapping[str, Sequence[str]]
 ) -> dict[str, Schema]:
-    """Return the schema of each rule, with the features of the kinds that it can be about."""
+    """Return the schema of each rule, with the features of the kinds that it applies to."""
 
     def about(rule: str) -> list[Mapping[str, Any]]:
         atoms = "atoms" in kinds[rule]
@@ -199,6 +199,6 @@ BOUNDS = ("lower", "upper")
 
 
 def _bound(feature: Mapping[str, Any]) -> Schema:
-    """Return the schema of a bound: a level where levels are words, else a number."""
+    """Return the schema of a bound: a level if levels are words, otherwise a number."""
     words = [level for level in feature.get("levels", ()) if isinstance(level, str)]
     return {"enum": list(feature["levels"])} if words else NUMBER

@@ -1,4 +1,4 @@
-"""What stands before every request: who may ask, from where, and how much."""
+"""Checks of every request: its token, origin and size."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MOST_BYTES = 16 * 2**20
 #: Cookie that holds the token, once the page was opened with it.
 COOKIE = "daace_token"
 
-#: Nothing from elsewhere, no inline script or style, no frame around us.
+#: No external content, no inline script or style, no embedding in frames.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-#: A receipt has its style within.
+#: The style of a receipt is inline.
 PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -47,11 +47,11 @@ HEADERS = {
 
 
 class TooLarge(Exception):
-    """The body of a request is larger than is read."""
+    """The body of a request exceeds the limit."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine only.
+    """Whether a host is reachable from this machine only.
 
     Example:
         >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
@@ -69,9 +69,9 @@ class Guard:
 
     Args:
         app: the application.
-        host: that the server is bound to. On loopback, requests must name it: a page of another
-            site that has its name point here (DNS rebinding) does not.
-        token: that requests must bring; none when empty.
+        host: host that the server is bound to. On loopback, requests must name it, which a page of
+            another site whose name resolves to this machine (DNS rebinding) does not.
+        token: token that requests must carry; none if empty.
     """
 
     app: Application
@@ -96,7 +96,7 @@ class Guard:
             await self._pass(scope, receive, send, headers)
 
     def _refuse(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        """Return status and reason where a request is refused."""
+        """Return status and reason if a request is refused."""
         host = headers.get(b"host", "")
         if is_loopback(self.host) and not is_loopback(_name(host)):
             return 403, "The Host of the request is not this server."
@@ -107,7 +107,7 @@ class Guard:
             return 403, "The request comes from the page of another site."
         length = headers.get(b"content-length", "0")
         if not length.isdecimal():
-            return 400, "The Content-Length is no number."
+            return 400, "The Content-Length is not a number."
         if int(length) > MOST_BYTES:
             return 413, _too_large()
         if self.token and not self._known(headers) and self._enter(scope) is None:
@@ -125,7 +125,7 @@ class Guard:
         return cookie is not None and self._is_token(cookie.value)
 
     def _enter(self, scope: Scope) -> bytes | None:
-        """Return where to go on when the page is opened with the token in its address."""
+        """Return the address to redirect to if the page is opened with the token in its address."""
         if not self.token or scope["method"] != "GET" or scope["path"] != "/":
             return None
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
@@ -151,7 +151,7 @@ class Guard:
         async def guarded(message: Message) -> None:
             nonlocal begun
             if too_large and not begun:
-                return  # whatever the application makes of it
+                return  # the application handles it
             if message["type"] == "http.response.start":
                 begun = True
                 known = {name.lower() for name, _ in message["headers"]}

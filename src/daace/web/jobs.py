@@ -1,4 +1,4 @@
-"""Searches at work: in threads, with progress, and stopped when nobody waits any more."""
+"""Running searches: in threads, with progress, and stopped when no client waits for them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any
 from daace.exceptions import DaaceError, InvalidInput
 from daace.planners.watch import Stopped, watched
 
-#: Threads for single answers, and for work that takes long: neither waits for the other.
+#: Threads for single answers, and for slow work: neither waits for the other.
 QUICK, SLOW = 6, 2
 
-#: Tasks that may wait or run at once; more are refused.
+#: Maximum number of tasks waiting or running; more are refused.
 MOST_WAITING = 256
 
-#: Finished jobs that are remembered, and finished batches among them.
+#: Number of finished jobs that are kept, and of finished batches among them.
 REMEMBERED, BATCHES = 64, 4
 
 
 class Busy(DaaceError):
-    """Too many jobs wait already."""
+    """Too many jobs are waiting."""
 
 
 @dataclass(eq=False)
@@ -33,11 +33,11 @@ class Task:
     """One piece of work.
 
     Attributes:
-        name: to ask for it.
-        kind: what it is.
+        name: name of the job.
+        kind: kind of work.
         limit: longest time at work, in seconds; None for no limit.
-        done: rows done, of a batch.
-        total: rows of a batch; 0 if it is none.
+        done: number of finished rows of a batch.
+        total: number of rows of a batch; 0 for other jobs.
         evaluations: paths that the current search has evaluated.
         began: when the work began; None while it waits.
         ended: when it ended.
@@ -55,7 +55,7 @@ class Task:
     _stop: Event = field(default_factory=Event)
 
     def stop(self) -> None:
-        """Stop the work at its next look at the clock; what waits does not begin."""
+        """Stop the work at its next check of the clock; waiting work does not begin."""
         self._stop.set()
         self.future.cancel()
 
@@ -72,7 +72,7 @@ class Task:
         return "waiting" if self.began is None else "running"
 
     def to_record(self) -> dict[str, Any]:
-        """Return how far it is, ready for JSON."""
+        """Return the progress, ready for JSON."""
         until = time.monotonic() if self.ended is None else self.ended
         record: dict[str, Any] = {
             "job": self.name,
@@ -92,15 +92,15 @@ class Task:
         return record
 
     def advance(self, done: int, total: int) -> None:
-        """Note how many rows are done."""
+        """Record the number of finished rows."""
         self.done, self.total = done, total
         self.look(self.evaluations)
 
     def look(self, evaluations: int) -> None:
-        """Note that a search moves on.
+        """Record the progress of a search.
 
         Raises:
-            Stopped: nobody waits for it, or it takes too long.
+            Stopped: no client waits for it, or it takes too long.
         """
         self.evaluations = evaluations
         if self._stop.is_set():
@@ -133,25 +133,25 @@ class Tasks:
         """Start some work.
 
         Args:
-            kind: what it is.
-            work: gets the job, to report to.
+            kind: kind of work.
+            work: a function of the job, to which it reports.
             slow: whether it may take long.
-            name: to ask for it by; made up when None.
+            name: name of the job; generated if None.
             limit: longest time at work, in seconds.
 
         Raises:
-            Busy: too many jobs wait already.
+            Busy: too many jobs are waiting.
             InvalidInput: a running job has this name.
         """
         job = Task(name or secrets.token_hex(8), kind, limit)
         with self._lock:
             at_work = sum(not other.future.done() for other in self._jobs.values())
             if at_work >= MOST_WAITING:
-                raise Busy("Too many questions wait already: try again in a moment.")
+                raise Busy("Too many questions are waiting: try again in a moment.")
             known = self._jobs.get(job.name)
             if known is not None and not known.future.done():
                 raise InvalidInput(
-                    argument="job", expected="be the name of no running job", got=f"'{job.name}'"
+                    argument="job", expected="not be the name of a running job", got=f"'{job.name}'"
                 )
             self._forget()
             job.future = self._pools[slow].submit(_run, job, work)
@@ -159,7 +159,7 @@ class Tasks:
         return job
 
     def find(self, name: str) -> Task | None:
-        """Return the job of a name; None if it is not known."""
+        """Return the job of a name; None if there is none."""
         with self._lock:
             return self._jobs.get(name)
 

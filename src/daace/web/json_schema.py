@@ -1,4 +1,4 @@
-"""The part of JSON Schema that describes questions: they are checked by what is published."""
+"""The part of JSON Schema used for questions: they are checked by the published schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from daace._json import LARGEST_INTEGER
 from daace._wording import did_you_mean, quote
 from daace.exceptions import InvalidInput
 
-#: Python's types of JSON's, but for numbers and truth values, which are integers in Python.
+#: Python types of JSON's types, except numbers and truth values, which are integers in Python.
 TYPES: dict[str, Any] = {"string": str, "array": list, "object": Mapping, "null": type(None)}
 
 #: Limits of numbers, in words, and whether a number keeps one.
@@ -27,18 +27,17 @@ Place = tuple[str, ...]
 def read_value(value: Any, schema: Mapping[str, Any], place: Place) -> Any:
     """Return a value that follows a schema.
 
-    Whole numbers are returned as integers where the schema has integers (JSON does not tell 2 from
-    2.0), integers beyond numpy's as floats; of an object that may have more than its properties,
-    the properties only.
+    Whole numbers are returned as integers where the schema has integers (JSON does not distinguish
+    2 from 2.0), integers beyond numpy's as floats. Additional properties of an object are dropped.
 
     Args:
-        value: made of what JSON can hold.
-        schema: with the keywords that are read below.
-        place: names that lead to the value, for messages.
+        value: made of JSON's types.
+        schema: schema with the keywords that are supported here.
+        place: path of names to the value, for messages.
 
     Raises:
-        InvalidInput: the value does not follow the schema. The argument is the second of the names
-            if there are more, else the first.
+        InvalidInput: the value does not follow the schema. The argument is the second name of the
+            path, or its only one.
 
     Example:
         >>> read_value(2.0, {"type": "integer", "minimum": 0}, ("seed",))

@@ -1,4 +1,4 @@
-"""What the page has to know of a model: features with their kinds and ranges, rules, settings."""
+"""The facts of a model for the page: features with their kinds and ranges, rules, settings."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from daace.landscape.rules.reading import options
 from daace.web.questions import known_settings
 from daace.web.wording import LABELS
 
-#: Parts that one standard deviation has on a slider.
+#: Number of slider steps per standard deviation.
 PARTS = 50
 
-#: Features and arcs of the network that are drawn.
+#: Maximum number of features and arcs of the network in its picture.
 MOST_NODES, MOST_ARCS = 30, 90
 
 
 def model_facts(explainer: Explainer, *, digest: str, name: str) -> dict[str, Any]:
-    """Return what is known of a model, ready for JSON.
+    """Return the facts of a model, ready for JSON.
 
     Args:
         explainer: the model.
-        digest: of its file, or of what it has learned.
-        name: what it is called.
+        digest: digest of its file, or of what it has learned.
+        name: name of the model.
     """
     from daace import __version__
 
@@ -97,7 +97,7 @@ def _range(feature: Feature, low: float, high: float, sd: float) -> tuple[float,
 
 
 def own_settings(explainer: Explainer) -> dict[str, Any]:
-    """Return every setting that a question may have, with the explainer's own value."""
+    """Return all settings of questions, with the explainer's own values."""
     planner: Any = explainer.planner
     own: dict[str, Any] = {}
     for name in known_settings():
@@ -108,7 +108,7 @@ def own_settings(explainer: Explainer) -> dict[str, Any]:
 
 
 def _judge(explainer: Explainer) -> str:
-    """Return who decides the class."""
+    """Return the judge of the class, in words."""
     judge = explainer.classifier
     if judge is not None:
         return str(getattr(judge, "__name__", type(judge).__name__))
@@ -117,7 +117,7 @@ def _judge(explainer: Explainer) -> str:
 
 
 def _thresholds(explainer: Explainer) -> list[float]:
-    """Return for each class the probability that is asked for if nothing is said."""
+    """Return the default of `min_posterior` for each class."""
     committee = _committee(explainer)
     if explainer.min_posterior is None and committee is not None:
         return [float(p) for p in committee.defaults]

@@ -1,4 +1,4 @@
-"""The rows to choose from: those of a file, or made-up ones drawn from the density."""
+"""The rows to choose from: those of a file, or simulated ones drawn from the density."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from daace.exceptions import InvalidInput
 from daace.explain.files.stream import model_columns
 from daace.web.views import plain_cell
 
-#: Made-up people where there is no file, and the seed of their draws.
+#: Number of simulated rows if there is no file, and the seed of their draws.
 MADE_UP, SEED = 100, 7
 
-#: Most rows on one page.
+#: Maximum number of rows on one page.
 LARGEST_PAGE = 200
 
 
@@ -29,7 +29,7 @@ class People:
 
     Args:
         frame: rows in user units; may have more columns than the model.
-        density: knows the features.
+        density: density of the features.
         made_up: whether these are draws of the density.
     """
 
@@ -40,7 +40,7 @@ class People:
         for feature in density.encoding_.features:
             column = self._frame[feature.name]
             if not (feature.coded or pd.api.types.is_numeric_dtype(column.dtype)):
-                self._frame[feature.name] = parse_numbers(column)  # a single word makes it text
+                self._frame[feature.name] = parse_numbers(column)  # one word makes it text
         self._features = list(density.features_)
         self._target = density.target_
         self.made_up = made_up
@@ -60,7 +60,7 @@ class People:
 
     @classmethod
     def drawn(cls, density: ConditionalDensity) -> Self:
-        """Return draws of a density within the natural bounds of its features: nobody's rows."""
+        """Return draws of a density, within the natural bounds of its features."""
         X, labels = density.sample(MADE_UP, rng=np.random.default_rng(SEED))
         frame = density.to_user(X)[list(density.features_)]
         for feature in density.encoding_.features:
@@ -73,12 +73,12 @@ class People:
         return len(self._frame)
 
     def page(self, *, query: str = "", offset: int = 0, limit: int = 20) -> dict[str, Any]:
-        """Return some rows that have every word of a query in some cell.
+        """Return rows in which every word of a query occurs in some cell.
 
         Args:
-            query: words; upper and lower case are the same.
-            offset: how many of the rows found to skip.
-            limit: how many to return, at most.
+            query: words, in upper or lower case.
+            offset: number of matching rows to skip.
+            limit: maximum number of rows to return.
         """
         found = np.flatnonzero(self._match(query))
         shown = found[offset : offset + min(limit, LARGEST_PAGE)]
@@ -126,7 +126,7 @@ class People:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell as JSON can hold it."""
+    """Return a cell in JSON's types."""
     if pd.isna(value):
         return None
     value = plain_cell(value)

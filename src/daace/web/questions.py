@@ -1,4 +1,4 @@
-"""What one request asks: a row, a target, settings and rules, as plain JSON."""
+"""Questions: a row, a target, settings and rules, as plain JSON."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from daace.explain.explanation import Explanation
 from daace.landscape.constraints import Constraints
 from daace.planners.optimizer import PathOptimizer
 
-#: Arguments of an explainer that are objects of Python or are asked for otherwise: no settings.
+#: Arguments of an explainer that are not settings: Python objects, and parts of a question.
 NO_SETTINGS = (
     "density", "planner", "constraints", "classifier", "classifier_grad", "committee", "held_out",
     "target", "alternatives", "_",
 )  # fmt: skip
 
-#: Settings of the planner that a question may bring, as on the command line.
+#: Settings of the planner in a question, as on the command line.
 OF_PLANNER = ("vertices", "sparsity")
 
-#: Waypoints that a question may ask for: more would take hours.
+#: Maximum number of waypoints: more would take hours.
 MOST_VERTICES = 10
 
 
 def settings_of_call() -> tuple[str, ...]:
-    """Return the settings that `Explainer.explain` takes, whatever this version has."""
+    """Return the settings that `Explainer.explain` takes in this version."""
     parameters = signature(Explainer.explain).parameters.values()
     names = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
     return tuple(name for name in names if name not in NO_SETTINGS)
@@ -61,7 +61,7 @@ class RowQuestion:
     Attributes:
         row: value of each feature, in user units; None for a missing one.
         target: the class to reach; with two classes, the less probable one when None.
-        settings: by name; see `known_settings`.
+        settings: settings by name; see `known_settings`.
         constraints: fields of `Constraints`.
     """
 
@@ -72,10 +72,10 @@ class RowQuestion:
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
-        """Return the question in a request.
+        """Return the question of a request.
 
         Raises:
-            InvalidInput: a part is unknown or not what it must be.
+            InvalidInput: a part is unknown or invalid.
         """
         parts = {name: record[name] for name in ("row", "target", "settings", "constraints")
                  if record.get(name) is not None}  # fmt: skip
@@ -91,7 +91,7 @@ class RowQuestion:
 
     @classmethod
     def behind(cls, e: Explanation) -> Self:
-        """Return the question that an answer was given to, as far as the answer knows it."""
+        """Return the question of an answer, as far as the answer records it."""
         asked = e.provenance
         goal = {"min_log_prob": asked.min_log_prob}
         if asked.plausibility is not None:
@@ -100,7 +100,7 @@ class RowQuestion:
             name: value
             for name, value in asked.constraints.items()
             if value not in EMPTY and not (name in ("natural", "given") and value is True)
-        }  # True is what they are if nothing is said
+        }  # True is the default
         cells = {
             str(n): None if pd.isna(c) else c for n, c in e.path.astype(object).iloc[0].items()
         }
@@ -126,7 +126,7 @@ class RowQuestion:
 
     @property
     def digest(self) -> str:
-        """What tells this question from others."""
+        """The key that identifies this question."""
         return hashlib.sha256(dump_json(self.to_record(), default=str).encode()).hexdigest()[:32]
 
     @property
@@ -134,7 +134,7 @@ class RowQuestion:
         """The rules.
 
         Raises:
-            InvalidInput: a keyword is unknown, or a rule is wrong.
+            InvalidInput: a keyword is unknown, or a rule is invalid.
         """
         names = [entry.name for entry in fields(Constraints)]
         unknown = [name for name in self.constraints if name not in names]
@@ -163,11 +163,11 @@ class RowQuestion:
     def arguments(
         self, explainer: Explainer, method: str, *, limit: float | None
     ) -> dict[str, Any]:
-        """Return the keyword arguments for a method of an explainer: this is the one place.
+        """Return the keyword arguments for a method of an explainer.
 
         Args:
-            explainer: that is asked.
-            method: its name; settings that it does not take are left out.
+            explainer: the explainer that answers.
+            method: name of the method; settings that it does not take are left out.
             limit: longest time for a search, in seconds; None for no limit.
 
         Raises:
@@ -210,12 +210,12 @@ class RowQuestion:
         return replace(known if isinstance(known, PathOptimizer) else PathOptimizer(), **given)
 
 
-#: Values of rules that say nothing.
+#: Values of arguments without a rule.
 EMPTY: tuple[Any, ...] = (None, (), {}, [])
 
 
 def rules_record(rules: Constraints) -> dict[str, Any]:
-    """Return the rules that there are, by keyword, ready for JSON.
+    """Return the rules that are set, by keyword, ready for JSON.
 
     Example:
         >>> rules_record(Constraints(fixed=["age"], max_changed=2))
@@ -226,7 +226,7 @@ def rules_record(rules: Constraints) -> dict[str, Any]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number; a truth value is none."""
+    """Whether a value is a number; truth values are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

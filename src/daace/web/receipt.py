@@ -1,4 +1,4 @@
-"""A receipt: one page to hand over, with question, answer, model and date."""
+"""A receipt: one printable page with question, answer, model and date."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def write_receipt(
 
     Args:
         e: the answer.
-        question: that was asked.
-        facts: of the model.
-        made: when.
+        question: the question.
+        facts: facts of the model.
+        made: date and time of the receipt.
     """
     body = [
         f"<h1>{escape(headline(e))}</h1>",
@@ -74,7 +74,7 @@ def _about(e: Explanation) -> str:
     for name in cells.columns:
         values = [cells[name].iloc[0], *([cells[name].iloc[-1]] if e.step_count else [])]
         rows.append([str(name), *("missing" if v is None else _text(v) for v in values)])
-    return f"<h2>Whom it is about</h2>{table(head, rows)}"
+    return f"<h2>The case</h2>{table(head, rows)}"
 
 
 def _text(value: Any) -> str:
@@ -97,7 +97,7 @@ def _asked(e: Explanation, question: RowQuestion) -> str:
         ["Planner", asked.planner],
         ["Seed", str(asked.seed)],
     ]
-    return f'<h2>What was asked</h2><div class="settings">{table(["", ""], rows)}</div>'
+    return f'<h2>The question</h2><div class="settings">{table(["", ""], rows)}</div>'
 
 
 def _model(facts: Mapping[str, Any]) -> str:
@@ -107,6 +107,6 @@ def _model(facts: Mapping[str, Any]) -> str:
         f"<h2>The model</h2><p>Kind: {escape(str(facts['density']))}. "
         f"The class is decided by {escape(decides)}.</p>"
         f"<p>Hash: <code>{escape(str(facts['hash']))}</code></p>"
-        '<p class="note">What a model says is no promise: it describes the cases that it has '
-        "learned from.</p>"
+        '<p class="note">A prediction of the model is not a promise: the model describes the '
+        "cases that it has learned from.</p>"
     )

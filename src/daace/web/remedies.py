@@ -1,4 +1,4 @@
-"""What to do about a goal that cannot be reached, as changes of the question."""
+"""Remedies for a goal that cannot be reached, as changes of the question."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from daace.landscape.rules.base import Rule
 from daace.web.questions import RowQuestion, rules_record
 from daace.web.wording import LABELS, as_shown
 
-#: Times the time limit is raised by a remedy.
+#: Factor by which a remedy raises the time limit.
 LONGER = 4
 
 
 def find_remedies(e: Explanation, question: RowQuestion) -> list[dict[str, Any]]:
-    """Return what would help, each as words and the question to ask instead.
+    """Return the remedies: a description of each, and the changed question.
 
     Args:
         e: an answer without a path; there are no remedies for others.
-        question: that was asked.
+        question: the question.
     """
     if e.found:
         return []
@@ -65,7 +65,7 @@ def _from_notes(e: Explanation, question: RowQuestion) -> Iterator[tuple[str, Ro
 def _relaxed(
     e: Explanation, question: RowQuestion, fields: Mapping[str, Any]
 ) -> Iterator[tuple[str, RowQuestion]]:
-    """Yield the question with the number of a rule moved to where it is enough, and without it."""
+    """Yield the question with the number of a rule moved far enough, and without the rule."""
     rules, enough = question.rules, fields["enough"]
     rule = _find(rules, fields)
     if rule is None:
@@ -103,7 +103,7 @@ def _find_all(
 
 
 def _same(rules: Constraints, kept: Iterable[Rule]) -> Constraints:
-    """Return constraints of other rules, natural and given as they were."""
+    """Return constraints with other rules, but the same `natural` and `given`."""
     return replace(Constraints.of(kept), natural=rules.natural, given=rules.given)
 
 

@@ -1,4 +1,4 @@
-"""What applications share: their page, answers and failures as JSON, the wait for a search."""
+"""Parts of all applications: their page, answers and failures as JSON, the wait for a search."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from daace.web.guard import PAGE_POLICY
 from daace.web.jobs import Busy, Task, Tasks
 from daace.web.schema import Failure
 
-#: Seconds between two checks whether a client still waits.
+#: Seconds between two checks whether a client is still waiting.
 LOOK = 0.2
 
 
 class Unanswerable(DaaceError):
-    """A question that follows the schema, but cannot be answered; the cause says why."""
+    """A question that follows the schema but cannot be answered; the cause has the reason."""
 
 
-#: When a question that follows the schema gets no answer.
+#: Reasons for which a valid question gets no answer.
 UNANSWERABLE = (
     "The search was stopped, or the request follows this schema but cannot be answered: its parts "
-    "contradict each other or the model, or the answer that it names is no longer kept."
+    "contradict each other or the model, or the answer that it names is no longer available."
 )
 
-#: What every route may say besides its answer.
+#: Responses of every route besides its answer.
 FAILURES: dict[int | str, dict[str, Any]] = {
-    400: {"model": Failure, "description": "The body is no JSON."},
+    400: {"model": Failure, "description": "The body is not JSON."},
     401: {"model": Failure, "description": "The token is missing."},
     403: {"model": Failure, "description": "The request comes from another site."},
-    404: {"model": Failure, "description": "There is no such thing."},
+    404: {"model": Failure, "description": "Not found."},
     409: {"model": Failure, "description": UNANSWERABLE},
     413: {"model": Failure, "description": "The body is too large."},
     422: {"model": Failure, "description": "The request does not follow this schema."},
-    503: {"model": Failure, "description": "Too many questions wait already."},
+    503: {"model": Failure, "description": "Too many questions are waiting."},
 }
 
 
@@ -55,10 +55,10 @@ def new_application(name: str, jobs: Tasks, *, title: str, version: str, about: 
     """Return an application that sends its page, describes its routes, and answers errors.
 
     Args:
-        name: of the page.
+        name: name of the page.
         jobs: its searches; they end with it.
-        title: of the API.
-        version: of the API.
+        title: title of the API.
+        version: version of the API.
         about: the API in a sentence or two.
     """
 
@@ -104,7 +104,7 @@ def _add_page(app: FastAPI, name: str) -> None:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Answer a request that follows the schema: what is wrong now is in what it means.
+    """Answer a request that follows the schema: errors now concern its meaning.
 
     Raises:
         Unanswerable: there is no answer.
@@ -118,7 +118,7 @@ def answering() -> Iterator[None]:
 
 
 async def result_of(job: Task, request: Request) -> Any:
-    """Return what a job makes; stop it if the client has gone.
+    """Return the result of a job; stop it if the client disconnects.
 
     Raises:
         Stopped: it was stopped.
@@ -135,7 +135,7 @@ async def result_of(job: Task, request: Request) -> Any:
 
 
 def _add_errors(app: FastAPI) -> None:
-    """Answer every error of an application with a sentence."""
+    """Answer every error of an application with a message."""
 
     def invalid(_: Request, error: Exception) -> Response:
         return _failure(422, str(error), **_parts(error))
@@ -176,7 +176,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _parts(error: BaseException | None) -> dict[str, str]:
-    """Return what an error says in parts, if it does."""
+    """Return the parts of an error's message, if it has parts."""
     if not isinstance(error, InvalidInput):
         return {}
     return {name: getattr(error, name) for name in ("argument", "expected", "got", "remedy")}

@@ -1,4 +1,4 @@
-"""The bodies of requests, as OpenAPI documents them; `Exact` adds what one model may be asked."""
+"""The bodies of requests, for OpenAPI; `Exact` adds the details of one model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES = "; ".join(f"`{rule.name}`: {rule.help.rstrip('.')}" for rule in options(
 
 
 def whole(value: Any) -> Any:
-    """Return 2 for 2.0, which JSON does not tell apart."""
+    """Return 2 for 2.0, which are the same number in JSON."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -38,32 +38,30 @@ Target: TypeAlias = Annotated[
 Settings: TypeAlias = Annotated[
     dict[str, Any],
     Field(
-        description="Settings by name, as of `Explainer.explain` and the command line: "
+        description="Settings by name, as for `Explainer.explain` and the command line: "
         f"{', '.join(known_settings())}.",
     ),
 ]
 Rules: TypeAlias = Annotated[
     dict[str, Any],
     Field(
-        description=f"Rules by name, as of `daace.Constraints`. {RULES}.",
+        description=f"Rules by name, as for `daace.Constraints`. {RULES}.",
     ),
 ]
 Name: TypeAlias = Annotated[
     str | None,
     Field(
         pattern=r"^[A-Za-z0-9_-]{1,64}$",
-        description="Name of your choice, to see the progress by and to stop the search.",
+        description="A name of your choice, for reading the progress and stopping the search.",
     ),
 ]
 Known: TypeAlias = Annotated[
     str | None,
-    Field(
-        min_length=1, max_length=80, description="`answer` of a response: the answer that is meant."
-    ),
+    Field(min_length=1, max_length=80, description="Name of the answer: `answer` of its response."),
 ]
 
 
-#: What every exported answer has.
+#: Parts of every exported answer.
 OF_EXPORTED = ("schema", "schema_version")
 
 
@@ -82,7 +80,7 @@ Exported: TypeAlias = Annotated[
 
 
 class Body(BaseModel, ABC):
-    """What all bodies share: nothing else may be in them."""
+    """Base of all bodies: unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -98,7 +96,7 @@ class AskRow(Body):
 
 
 class AskMore(Body):
-    """A question about one row, and how many other answers to look for."""
+    """A question about one row, and the number of alternatives."""
 
     row: Row
     target: Target = None
@@ -109,7 +107,7 @@ class AskMore(Body):
 
 
 class Answered(Body):
-    """An answer that was given, by its name; or the question, if that was long ago."""
+    """An earlier answer, by its name; or its question, if it is no longer kept."""
 
     answer: Known = None
     row: Row | None = None
@@ -130,14 +128,14 @@ class Axes(Body):
 
 
 class Seen(Body):
-    """An answer to look at again: one that is kept, or the content of an exported file."""
+    """An earlier answer: one that is kept, or the content of an exported file."""
 
     answer: Known = None
     record: Exported | None = Field(None, description="JSON that was exported.")
 
 
 class Upload(Body):
-    """A table whose rows are all asked about."""
+    """A table, and a question about all of its rows."""
 
     text: str = Field(min_length=1, description="The table as CSV or TSV, with a header.")
     format: Annotated[str, Field(pattern="^(csv|tsv)$")] = "csv"
@@ -148,7 +146,7 @@ class Upload(Body):
 
 
 class Fault(Body):
-    """What is wrong with a request."""
+    """The error of a request."""
 
     message: str
     argument: str | None = None

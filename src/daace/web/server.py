@@ -19,13 +19,13 @@ from daace.web.service import TIME_LIMIT, Service
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where a server listens.
+    """The address on which a server listens.
 
     Args:
-        host: 127.0.0.1 is this machine only.
-        port: 0 chooses a free one.
-        token: that requests must bring. Elsewhere than on this machine one is made up if none is
-            given.
+        host: name or number of the host; 127.0.0.1 is this machine only.
+        port: number of the port; 0 chooses a free one.
+        token: token that requests must carry; generated when left out, unless only this machine
+            can connect.
 
     Raises:
         InvalidInput: there is no such port.
@@ -61,7 +61,7 @@ def load_service(
 
     Args:
         model: the model file.
-        data: table with rows to choose from; made-up ones when None.
+        data: table with rows to choose from; simulated ones when None.
         classifier: judge of the class.
         time_limit: longest search, in seconds.
     """
@@ -77,7 +77,7 @@ def load_service(
 
 
 def check_installed() -> None:
-    """Raise `MissingDependency` unless the server's packages are there."""
+    """Raise `MissingDependency` unless the server's packages are installed."""
     try:
         import fastapi
         import uvicorn
@@ -91,11 +91,11 @@ def run(app: Any, address: Address, *, ready: Callable[[str], None]) -> None:
 
     Args:
         app: the application, made for the same address.
-        address: where to listen.
-        ready: is called with the address to open, once the port is open.
+        address: address to listen on.
+        ready: called with the address to open, once the port is open.
 
     Raises:
-        InvalidInput: the address cannot be listened on.
+        InvalidInput: the address cannot be used.
     """
     import uvicorn
 

@@ -30,13 +30,13 @@ from daace.web.views import (
     view_tradeoff,
 )
 
-#: Answers that are kept, so that pictures and files of them need no new search.
+#: Number of answers that are kept, so that their pictures and files need no new search.
 KEPT = 256
 
-#: Alternatives that may be asked for.
+#: Maximum number of alternatives.
 MOST_ALTERNATIVES = 6
 
-#: Longest search, in seconds, if nothing else is said.
+#: Default of the longest search, in seconds.
 TIME_LIMIT = 60.0
 
 FORMATS = {
@@ -46,7 +46,7 @@ FORMATS = {
     "receipt": "text/html; charset=utf-8",
 }
 
-#: Matplotlib's caches are not made for several threads.
+#: Matplotlib's caches are not safe for several threads.
 _drawing = Lock()
 
 
@@ -55,7 +55,7 @@ class Export:
     """An answer as a file.
 
     Attributes:
-        name: of the file.
+        name: name of the file.
         kind: media type.
         text: content.
     """
@@ -67,13 +67,13 @@ class Export:
 
 @dataclass(eq=False)
 class Service:
-    """One model that answers, for several threads at once.
+    """A model that answers questions, from several threads at once.
 
     Args:
         explainer: the model.
-        people: rows to choose from; made-up ones when None.
-        name: of the model.
-        digest: of the model file; that of what the density has learned when empty.
+        people: rows to choose from; simulated ones when None.
+        name: name of the model.
+        digest: digest of the model file; if empty, that of what the density has learned.
         time_limit: longest search, in seconds.
     """
 
@@ -94,7 +94,7 @@ class Service:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What the page has to know of the model."""
+        """The facts of the model for the page."""
         return model_facts(self.explainer, digest=self.digest, name=self.name)
 
     @cached_property
@@ -108,7 +108,7 @@ class Service:
         return _json(view_answer(e, question, question.digest))
 
     def alternatives(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer a question, and look for other answers to it."""
+        """Answer a question, and search for alternatives."""
         count = record.get("count", 3)
         if not (type(count) is int and 1 <= count <= MOST_ALTERNATIVES):
             expected = f"be a whole number from 1 to {MOST_ALTERNATIVES}"
@@ -135,7 +135,7 @@ class Service:
         return _json({"points": view_tradeoff(scan, names)})
 
     def reasons(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Say what speaks against the target now."""
+        """Return the features that now count against the target."""
         found = self._ask(RowQuestion.read(record), "reasons")
         listed = [{"feature": r.feature, "sentence": r.sentence, "against": r.against}
                   for r in found]  # fmt: skip
@@ -143,7 +143,7 @@ class Service:
         return _json({"head": head, "judge": found.judge, "reasons": listed})
 
     def view(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an answer that is kept, such as an alternative, or one from an exported file."""
+        """Return a kept answer, such as an alternative, or one from an exported file."""
         if record.get("record") is not None:
             text = dump_json(record["record"])
             e = Explanation.from_json(text, density=self.explainer.density)
@@ -210,7 +210,7 @@ class Service:
         return Export(name, FORMATS[kind], text)
 
     def answer(self, question: RowQuestion) -> tuple[RowQuestion, Explanation]:
-        """Return the answer to a question, the one that is kept if it was asked before."""
+        """Return the answer to a question, from the kept ones if possible."""
         name = question.digest
         with self._lock:
             if name in self._answers:
@@ -226,9 +226,9 @@ class Service:
         """Explain every row of a frame; return the files, by format.
 
         Args:
-            question: target, settings and rules; its row is not looked at.
+            question: target, settings and rules; its row is ignored.
             frame: the rows.
-            progress: is called with the rows done and all rows.
+            progress: called with the number of finished rows and of all rows.
         """
         many = self._ask(question, "explain_batch", row=frame, progress=progress)
         records = "".join(f"{e.to_json(indent=None)}\n" for e in many)
@@ -239,7 +239,7 @@ class Service:
         }
 
     def _ask(self, question: RowQuestion, method: str, *, row: Any = None, **more: Any) -> Any:
-        """Ask a method of the explainer."""
+        """Call a method of the explainer."""
         explainer = question.configure(self.explainer)
         # Rows of a batch are solved together, and a batch can be stopped: it needs no limit.
         limit = None if method == "explain_batch" else self.time_limit
@@ -268,7 +268,7 @@ class Service:
         return dict(row)
 
     def _find(self, record: Mapping[str, Any]) -> tuple[RowQuestion, Explanation]:
-        """Return an answer by its name; by its question if it is not kept any more."""
+        """Return an answer by its name, or by its question if it is no longer kept."""
         name = record.get("answer")
         with self._lock:
             if isinstance(name, str) and name in self._answers:

@@ -1,4 +1,4 @@
-"""Tables that are sent to be explained: parsed as data, and no more."""
+"""Uploaded tables: parsed as data only."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from daace.explain.files.stream import model_columns
 from daace.web.questions import RowQuestion
 from daace.web.service import Service
 
-#: Most rows of an upload.
+#: Maximum number of rows of an upload.
 MOST_ROWS = 10_000
 
 
 def read_upload(service: Service, record: Mapping[str, Any]) -> tuple[RowQuestion, pd.DataFrame]:
-    """Return what is asked about all rows, and the rows.
+    """Return the question about all rows, and the rows.
 
-    The text goes through the package's one reader of files, under a name of ours.
+    The text is read by the package's reader of files, under a neutral name.
 
     Raises:
-        InvalidInput: it is no table, lacks a feature, has no rows or too many; or the question is
-            wrong.
+        InvalidInput: it is not a table, lacks a feature, has no rows or too many; or the question
+            is invalid.
     """
     kind = "tsv" if record.get("format") == "tsv" else "csv"
     name = f"upload.{kind}"
@@ -39,7 +39,7 @@ def read_upload(service: Service, record: Mapping[str, Any]) -> tuple[RowQuestio
             raise InvalidInput(argument="text", expected="be Unicode") from None
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(path), name), argument="text") from None
-        except Exception as error:  # whatever a parser says of what is no table
+        except Exception as error:  # parsers raise many kinds
             told = str(error).replace(str(path), name)[:200]
             raise InvalidInput(
                 f"'text' must be a table. It is not: {told}", argument="text"

@@ -1,4 +1,4 @@
-"""Answers as the page shows them: words, numbers and curves, ready for JSON."""
+"""Answers in the form of the page: words, numbers and curves, ready for JSON."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from daace.web.wording import with_labels
 #: Grid points along each axis of the terrain.
 GRID = 41
 
-#: Decimals of what is drawn only.
+#: Decimals of numbers that are only drawn.
 DRAWN = 4
 
 
 def view_answer(e: Explanation, question: RowQuestion, name: str) -> dict[str, Any]:
-    """Return all that the page says of an answer; numbers to compute with are in `record`.
+    """Return an answer for the page; exact numbers are in `record`.
 
     Args:
         e: the answer.
-        question: that was asked.
-        name: under which the answer can be asked for again.
+        question: the question.
+        name: name of the answer in later requests.
     """
     known = e.path.columns
     steps = e.steps() if e.status != "invalid_row" else []
@@ -61,7 +61,7 @@ def view_answer(e: Explanation, question: RowQuestion, name: str) -> dict[str, A
 
 
 def view_summary(e: Answer) -> dict[str, Any]:
-    """Return what stands beside other answers to the same question."""
+    """Return the summary of an answer beside others to the same question."""
     return {
         "status": str(e.status),
         "found": e.found,
@@ -96,7 +96,7 @@ def view_changes(e: Answer) -> list[dict[str, Any]]:
 
 
 def view_waypoint(e: Answer, waypoint: int) -> dict[str, Any]:
-    """Return the row at a waypoint, and what holds there."""
+    """Return the row at a waypoint, with its probability and plausibility."""
     row, here = e.path.iloc[waypoint], e.along.iloc[waypoint]
     valid = e.status != "invalid_row"
     return {
@@ -111,7 +111,7 @@ def view_waypoint(e: Answer, waypoint: int) -> dict[str, Any]:
 
 
 def view_pictures(e: Explanation) -> dict[str, Any]:
-    """Return the curves along the path and what each change does for the target."""
+    """Return the curves along the path, and the effect of each change on the target."""
     along = e.plot_data("along")
     moves = e.moves()
     bars = e.plot_data("waterfall") if e.step_count else pd.DataFrame()
@@ -169,8 +169,8 @@ def view_tradeoff(scan: Tradeoff, names: list[str]) -> list[dict[str, Any]]:
     """Return a point for each penalty.
 
     Args:
-        scan: over penalties.
-        names: of its answers.
+        scan: answers at several penalties.
+        names: names of its answers.
     """
     rows = scan.to_frame().to_dict("records")
     return [
@@ -185,13 +185,13 @@ def view_tradeoff(scan: Tradeoff, names: list[str]) -> list[dict[str, Any]]:
 
 
 def rounded(values: Any) -> list[float | None]:
-    """Return numbers for drawing; None where there is none."""
+    """Return numbers for drawing; None for missing ones."""
     numbers = np.asarray(values, dtype=np.float64)
     return [round(x, DRAWN) if np.isfinite(x) else None for x in numbers.tolist()]
 
 
 def plain_cell(cell: Any) -> Any:
-    """Return the value of a cell as Python has it."""
+    """Return the value of a cell as a Python object."""
     return cell.item() if isinstance(cell, np.generic) else cell
 
 

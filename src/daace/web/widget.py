@@ -21,7 +21,7 @@ from daace.web.views import plain_cell
 if TYPE_CHECKING:
     from anywidget import AnyWidget
 
-#: What the page may ask for, besides `get` and `export`.
+#: Requests of the page, besides `get` and `export`.
 ASKED = ("explain", "alternatives", "tradeoff", "reasons", "view", "pictures", "terrain")
 
 
@@ -61,9 +61,9 @@ def _widget_class() -> Any:
         """The explorer in a notebook.
 
         Attributes:
-            question: what is asked now, as plain data.
+            question: the present question, as plain data.
             explanation: the answer to it.
-            constraints: the rules that hold.
+            constraints: its rules.
         """
 
         _esm = joined_module()
@@ -82,7 +82,7 @@ def _widget_class() -> Any:
 
         @property
         def constraints(self) -> Constraints:
-            """The rules that hold."""
+            """The rules of the current question."""
             return RowQuestion.read(self.question).rules
 
         def _hear(self, _: Any, message: Any, buffers: Any) -> None:
@@ -106,12 +106,12 @@ def answer_message(service: Service, what: str, body: dict[str, Any]) -> dict[st
     """Return the answer to one message of the page.
 
     Args:
-        service: of the model.
-        what: is asked for.
-        body: of the message.
+        service: service of the model.
+        what: name of the request.
+        body: body of the message.
 
     Raises:
-        DaaceError: there is nothing of that name, or the question is wrong.
+        DaaceError: there is nothing of that name, or the question is invalid.
     """
     if what == "get":
         return read_facts(service, str(body["what"]))
@@ -125,11 +125,11 @@ def answer_message(service: Service, what: str, body: dict[str, Any]) -> dict[st
 
 
 def read_facts(service: Service, what: str) -> dict[str, Any]:
-    """Return what the page reads from `/api/...` where there is a server.
+    """Return what a server would return from `/api/...`.
 
     Args:
-        service: of the model.
-        what: such as 'model' or 'rows?query=high&offset=0&limit=8'.
+        service: service of the model.
+        what: the path, such as 'model' or 'rows?query=high&offset=0&limit=8'.
     """
     parts = urlsplit(what)
     if parts.path == "model":

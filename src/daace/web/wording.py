@@ -1,4 +1,4 @@
-"""What settings are called on the page; sentences of the package with these names."""
+"""Labels of settings on the page, and sentences of the package with these labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from daace._formats import exact
 
-#: Begin of the sentence that has the settings without quotation marks.
+#: Beginning of the sentence that has the settings without quotation marks.
 ASKED = "Asked for: "
 
 #: Labels of the controls, by the argument that they set.
@@ -30,7 +30,7 @@ LABELS = {
 
 
 def as_shown(name: str, value: float) -> str:
-    """Return the value of a setting as its control shows it.
+    """Return the value of a setting as shown by its control.
 
     Example:
         >>> as_shown("min_posterior", 0.34), as_shown("plausibility", -1.5)
@@ -40,7 +40,7 @@ def as_shown(name: str, value: float) -> str:
 
 
 def with_labels(text: str, features: Iterable[str]) -> str:
-    """Return a sentence with labels in place of arguments, but for features' names.
+    """Return a sentence with labels in place of arguments, except names of features.
 
     Example:
         >>> with_labels("To find a path, lower 'min_posterior' to 0.4.", ["age"])

@@ -62,7 +62,7 @@ def test_the_same_class_again_is_about_certainty(simple):
     e = simple.explain([1.5, 0.0], target="ill", min_posterior=0.999)
     assert e.current == e.target == "ill"
     assert words.headline(e) == (
-        "'ill' is the most probable class already; what was asked for takes 2 steps."
+        "'ill' is the most probable class already; reaching the goal takes 2 steps."
     )
 
 
@@ -79,8 +79,7 @@ def test_none_found_for_the_same_class_again(simple):
     e = simple.explain([0.0, 0.0], target="ill", min_posterior=0.999999999999)
     assert (e.found, e.current) == (False, "ill")
     assert words.headline(e) == (
-        "'ill' is the most probable class already, but no path to what was asked for was found "
-        f"({e.status})."
+        f"'ill' is the most probable class already, but no path to the goal was found ({e.status})."
     )
     assert words.advice(e)[0].endswith(" and min_posterior 0.999999999999.")
 

@@ -1,4 +1,4 @@
-"""What every table file can do, whatever its format."""
+"""The interface of table files, whatever their format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from daace.exceptions import InvalidInput
 #: Cells that are held in memory at once to infer the type of a column.
 SCANNED = 2_000_000
 
-#: What readers raise for files that are damaged or not tables.
+#: Exceptions of readers for files that are damaged or not tables.
 UNREADABLE = (
     ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, csv.Error,
 )  # fmt: skip

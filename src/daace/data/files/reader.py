@@ -18,8 +18,8 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 def open_table(path: str | Path) -> TableFile:
     """Open a CSV, TSV or parquet file; text may be compressed (gz, bz2, xz, zip).
 
-    Missing numbers and truth values are what pandas takes as missing, and a question mark;
-    missing text is empty, NaN or nan: NA and ? may be names of levels.
+    Missing numbers and truth values are written as for pandas, or as a question mark; missing text
+    is empty, NaN or nan: NA and ? may be names of levels.
 
     Args:
         path: the file; its name ends in .csv, .tsv or .parquet, before any .gz and the like.

@@ -1,4 +1,4 @@
-"""What a `RealNVP` is made of: coupling layers, their training, and the paper's settings."""
+"""The parts of a `RealNVP`: coupling layers, their training, and the paper's settings."""
 
 from daace.density.flow.checkpoint import Checkpoint
 from daace.density.flow.coupling import CouplingFlow

@@ -26,12 +26,12 @@ FORMAT = "daace-checkpoint-1"
 
 
 def fingerprint(X: FloatArray, y: IntArray, settings: Mapping[str, Any]) -> str:
-    """Return a hash that tells rows and settings from any others.
+    """Return a hash that identifies rows and settings.
 
     Args:
         X: the rows, shape `(rows, features)`.
         y: class index of each row.
-        settings: values that JSON can hold, numpy numbers included.
+        settings: values in JSON's types, or numpy's numbers.
 
     Example:
         >>> X, y = np.zeros((2, 1)), np.array([0, 1])
@@ -48,7 +48,7 @@ def fingerprint(X: FloatArray, y: IntArray, settings: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A file with the latest and the best state of one training, and notes that JSON can hold.
+    """A file with the latest and the best state of one training, and notes in JSON's types.
 
     Attributes:
         path: the file.
@@ -80,7 +80,7 @@ class Checkpoint:
 
         Raises:
             InvalidInput: the folder of the file does not exist.
-            OSError: the file cannot be written, as far as can be foreseen.
+            OSError: the file cannot be written, as far as this can be checked in advance.
         """
         if not Path(path).absolute().parent.is_dir():
             raise InvalidInput(
@@ -95,7 +95,7 @@ class Checkpoint:
         Args:
             latest: state after the last epoch.
             best: state with the lowest loss.
-            notes: what JSON can hold.
+            notes: further entries in JSON's types.
 
         Raises:
             OSError: the file cannot be written.
@@ -108,7 +108,7 @@ class Checkpoint:
         write_atomically(self.path, save(arrays, metadata=about))
 
     def read(self) -> Snapshot | None:
-        """Return what was written; None if there is no file yet.
+        """Return the content of the file; None if there is no file yet.
 
         Raises:
             InvalidInput: the file is not a checkpoint, or that of another training.

@@ -1,4 +1,4 @@
-"""Which part of a mixed row a flow maps, which a network has, and what the flow sees of that."""
+"""The parts of a mixed row: those of a flow, those of a network, and the flow's context."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class FlowColumns:
     """The columns of a table with codes: numbers without atoms for the flow, all else before it.
 
     Attributes:
-        encoding: what the columns are.
+        encoding: encoding of the columns.
         numbers: columns that the flow maps.
-        names: features that the network has: codes, and numbers with atoms.
-        columns: their columns, in the order of the network's.
-        before: what the network's columns are.
+        names: features of the network: codes, and numbers with atoms.
+        columns: columns of these features, in the order of the network's.
+        before: encoding of the network's columns.
 
     Example:
         >>> from daace.data.kinds import Feature
@@ -45,13 +45,13 @@ class FlowColumns:
         return cls(encoding, np.array(plain, np.intp), names, np.array(columns, np.intp), before)
 
     def context(self, X: FloatArray) -> FloatArray:
-        """Return what the flow sees of rows.
+        """Return the flow's context: the network's columns as numbers.
 
         An ordered feature is a number from 0 to 1, with a second one for its gap; a category, and
         the atoms of a number, are one-hot; a number with atoms is its value, 0 at an atom.
 
         Args:
-            X: in model space, all columns.
+            X: rows in model space, with all columns.
         """
         rows = X[:, self.columns]
         return np.concatenate([part for part, _ in self._parts(rows)], axis=1)
@@ -78,7 +78,7 @@ class FlowColumns:
         return gradient
 
     def _parts(self, rows: FloatArray) -> list[tuple[FloatArray, FloatArray | None]]:
-        """Return what each column becomes; for a number also where it is elsewhere."""
+        """Return the context of each column; for a number also whether it is elsewhere."""
         encoding, parts = self.before, list[tuple[FloatArray, FloatArray | None]]()
         for j in range(encoding.width):
             size = encoding.code_sizes.get(j)

@@ -29,7 +29,7 @@ TAPE = 256 * 2**20
 
 
 class Step(NamedTuple):
-    """What the gradient needs of one layer: numbers for b, and which ReLU units were active."""
+    """State of one layer for the gradient: numbers for b, and which ReLU units were active."""
 
     stretch: FloatArray
     stretched: FloatArray
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Arrays that all layers write to: a, what the network makes of it, and the pieces."""
+    """Arrays that all layers write to: a, the network's outputs, and the pieces."""
 
     a: FloatArray
     out: FloatArray
@@ -62,7 +62,7 @@ class CouplingFlow:
 
         z_b = e^s x_b + t,   (r, t) = network_l(a, one-hot y, c),   s = r / (1 + |r| / 2)
 
-    with c what else x depends on, so `log p(x | y, c) = log N(f(x | y, c); 0, I) + sum of all s`.
+    with c all else x depends on, so `log p(x | y, c) = log N(f(x | y, c); 0, I) + sum of all s`.
     Its inverse is as cheap: `x_b = (z_b - t) e^-s` (RealNVP, Dinh, Sohl-Dickstein and Bengio 2017,
     arXiv:1605.08803; there s is a scaled tanh). The networks have ReLU units; those that cannot
     matter are stored but not evaluated, see `trim`. Internally, arrays have one line per feature
@@ -70,9 +70,9 @@ class CouplingFlow:
 
     Attributes:
         orders: order of the features in each layer, first a, then b, shape `(flows, n)`.
-        weights: of each linear map of the networks, shape `(flows, outputs, inputs)`; the first
-            takes a, the one-hot class and c, the last gives r and t.
-        biases: of each linear map, shape `(flows, outputs)`.
+        weights: weights of each linear map of the networks, shape `(flows, outputs, inputs)`; the
+            first takes a, the one-hot class and c, the last gives r and t.
+        biases: biases of each linear map, shape `(flows, outputs)`.
         classes: number of classes.
         contexts: number of columns of c.
 
@@ -126,9 +126,9 @@ class CouplingFlow:
     def _trimmed(self, flow: int) -> list[FloatArray]:
         """Return the linear maps of a layer's network, without the units that cannot matter.
 
-        A bias is the weight of a constant 1, which comes first: one product does all. The first
-        map needs none: the one-hot class, which sums to 1, takes its place. A constant network has
-        one map, of the constant 1 alone.
+        A bias is the weight of a constant 1, which comes first, so that one product is enough. The
+        first map needs no constant: the one-hot class, which sums to 1, takes its place. A constant
+        network has one map, of the constant 1 alone.
         """
         weights, biases = trim([w[flow] for w in self.weights], [b[flow] for b in self.biases])
         maps = [
@@ -293,7 +293,7 @@ class CouplingFlow:
         return result
 
     def _workspace(self, given: FloatArray) -> Workspace:
-        """Return room for columns with these one-hot classes, and c below them."""
+        """Return buffers for columns with these one-hot classes, and c below them."""
         kept, columns = self.features // 2, given.shape[1]
         inputs = np.empty((kept + len(given), columns))
         inputs[kept:] = given

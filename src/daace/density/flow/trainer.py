@@ -37,13 +37,13 @@ class Trainer:
 
     Args:
         settings: number and size of the networks, weight decay, noise, batches and seed.
-        X: what the flow maps, in model space, shape `(rows, features)`.
+        X: rows that the flow maps, in model space, shape `(rows, features)`.
         y: class index of each row, shape `(rows,)`.
         held_out: which rows are for validation only, shape `(rows,)`.
         orders: order of the features in each layer, shape `(flows, features)`.
         rng: source of the initial weights.
-        context: what x depends on beside the class, shape `(rows, contexts)`.
-        features: what `settings.hidden` counts; those of X when left out.
+        context: what x depends on besides the class, shape `(rows, contexts)`.
+        features: number of features that `settings.hidden` refers to; that of X when left out.
     """
 
     def __init__(

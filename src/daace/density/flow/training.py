@@ -44,7 +44,7 @@ STOPPED: tuple[Stopped, ...] = get_args(Stopped)
 
 
 class Trainee(Protocol):
-    """What can be trained."""
+    """The interface of a model in training."""
 
     def begin(self, shrink: float) -> None:
         """Start with the initial weights times `shrink`."""
@@ -56,10 +56,10 @@ class Trainee(Protocol):
         """Return the loss of the validation rows, if there are any."""
 
     def state(self) -> Arrays:
-        """Return a copy of all that training changes."""
+        """Return a copy of the state that training changes."""
 
     def restore(self, state: Arrays) -> None:
-        """Go back to a state."""
+        """Restore a state."""
 
 
 class Decision(Enum):
@@ -77,7 +77,7 @@ class Schedule:
     The validation loss counts if there are validation rows, the training loss otherwise.
 
     Attributes:
-        learning_rate: of the next epoch.
+        learning_rate: learning rate of the next epoch.
         best: lowest loss so far.
         since_best: epochs since the lowest loss.
         since_decay: epochs since the lowest loss or the last change of the learning rate.
@@ -155,7 +155,7 @@ def train(
     """Train until a stopping rule applies, and leave the trainee in its best state.
 
     Args:
-        trainee: what to train.
+        trainee: the flow and its optimizer.
         learning_rate: learning rate of the first epoch.
         epochs: largest number of passes.
         time_limit: seconds after which no new epoch begins.
@@ -211,7 +211,7 @@ def train(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore interrupts (Ctrl-C) during the seconds in which hours of work are saved."""
+    """Ignore interrupts (Ctrl-C) while a checkpoint is written."""
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT) if main else None
     if before is None:  # no handler that could be restored

@@ -31,8 +31,8 @@ def trim(
     data.
 
     Args:
-        weights: of each linear map, shape `(outputs, inputs)`.
-        biases: of each linear map, shape `(outputs,)`.
+        weights: weights of each linear map, shape `(outputs, inputs)`.
+        biases: biases of each linear map, shape `(outputs,)`.
 
     Returns:
         Weights and biases of the smaller network; a constant network is a single map without

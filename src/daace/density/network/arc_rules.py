@@ -1,4 +1,4 @@
-"""Arcs that a user asks for by name: read, checked, and made the first graph of a search."""
+"""Arcs that a user sets by name: read, checked, and made the first graph of a search."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def read_arcs(arcs: Arcs, argument: str, features: Sequence[str], target: str) -
 
     Args:
         arcs: the arcs; the class has the name of the target column.
-        argument: 'arcs', 'forced' or 'forbidden', for messages; only what is forbidden may point
-            to the class or have a cycle.
+        argument: 'arcs', 'forced' or 'forbidden', for messages; only forbidden arcs may point to
+            the class or make a cycle.
         features: names of the features.
         target: name of the class.
 
@@ -72,11 +72,11 @@ def first_graph(
     max_parents: int | None,
     features: Sequence[str],
 ) -> Structure:
-    """Return the graph that hill climbing begins with.
+    """Return the initial graph of hill climbing.
 
     Args:
         forced: arcs that the graph must have.
-        forbidden: arcs that it must not have.
+        forbidden: arcs that the graph must not have.
         stats: the sufficient statistics of the table.
         start: whether the class is a parent of every feature that has room for it.
         max_parents: largest number of parents, the class included; None for no limit.
@@ -113,7 +113,7 @@ def check_counts(
     Args:
         structure: the graph.
         stats: the sufficient statistics of the table.
-        argument: where the graph comes from, for messages.
+        argument: argument that gave the graph, for messages.
         features: names of the features, for messages.
     """
     parents = structure.arcs.sum(axis=0)
@@ -126,7 +126,7 @@ def check_counts(
         raise InvalidInput(
             argument=argument,
             expected=(
-                f"give '{features[child]}' at most {most[child]:g} parents beside the class, as "
+                f"give '{features[child]}' at most {most[child]:g} parents besides the class, as "
                 f"{where} has {fewest[child]:g} rows"
             ),
             got=str(parents[child]),

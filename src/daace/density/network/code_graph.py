@@ -1,4 +1,4 @@
-"""Tables of codes, and which code depends on which, from expected counts."""
+"""Tables of codes, and the graph between codes, from expected counts."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def _small_parts(sizes: FloatArray, fewest: float) -> BoolArray:
 def _join_profiles(
     sizes: FloatArray, owner: IntArray, classes: IntArray, needed: float
 ) -> IntArray:
-    """Return a group for each profile: small ones of a class, and all of classes that are joined.
+    """Return the group of each profile: small profiles of a class share one, as do joined classes.
 
     Args:
-        sizes: of the profiles.
-        owner: class of each.
+        sizes: sizes of the profiles.
+        owner: class of each profile.
         classes: group of each class.
         needed: the smallest size of a group.
     """
@@ -107,7 +107,7 @@ def _fewest(codes: int) -> float:
 
 
 def _hide(table: FloatArray, rare: BoolArray, everyone: FloatArray) -> FloatArray:
-    """Return a table that says nothing of who has rare codes."""
+    """Return a table that does not reveal the rows with rare codes."""
     if not rare.any():
         return table
     share = float(everyone[rare].sum() / everyone.sum())

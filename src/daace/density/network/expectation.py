@@ -23,7 +23,7 @@ class MonomialRows:
 
     Args:
         X: rows in model space, shape `(rows, n)`.
-        counted: what each row counts, see `count_copies`.
+        counted: weight of each row, see `count_copies`.
 
     Example:
         >>> rows = MonomialRows(np.array([[1.0], [3.0]]), np.ones(2))
@@ -68,13 +68,14 @@ class MonomialRows:
         """Return the log-likelihood of the rows, and the expected statistics of each Gaussian.
 
         Args:
-            log_weights: of the Gaussians, shape `(gaussians,)`; see `WhitenedGaussians`.
+            log_weights: log of each Gaussian's weight, shape `(gaussians,)`; see
+                `WhitenedGaussians`.
             whiteners: shape `(gaussians, n, n)`; triangular, if features come in an order in which
                 none depends on a later one.
             offsets: shape `(gaussians, n)`.
 
         Returns:
-            the sum of log p over the rows; and counts, means, scatter matrices, and counts of
+            The sum of log p over the rows; and counts, means, scatter matrices, and counts of
             different rows.
         """
         parameters = self._parameters(log_weights, whiteners, offsets)
@@ -97,7 +98,7 @@ class MonomialRows:
     def log_prob(
         self, log_weights: FloatArray, whiteners: FloatArray, offsets: FloatArray
     ) -> FloatArray:
-        """Return log p of each row; arguments as of `expect`."""
+        """Return log p of each row; the arguments are those of `expect`."""
         parameters = self._parameters(log_weights, whiteners, offsets)
         parts = []
         for block in self.blocks():

@@ -34,7 +34,7 @@ class SufficientStatistics:
         means: shape `(groups, features)`.
         scatters: sums of squares and products about the mean, shape `(groups, features, features)`.
         families: statistics of the rows that the family of each feature is learned from, if these
-            are not all rows: where a number stands at an atom, its family says nothing.
+            are not all rows: rows with the number at an atom are not evidence on its family.
     """
 
     counts: FloatArray
@@ -255,7 +255,7 @@ def network_bic(stats: SufficientStatistics, structure: Structure) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Score of a feature given its parents, and what each single change would gain.
+    """Score of a feature given its parents, and the gain of each single change.
 
     Attributes:
         score: BIC of the family.
@@ -283,8 +283,8 @@ class Family:
         """Score a family and all its single changes, from one inverse per group of rows.
 
         With the inverse V of the parents' scatter matrix, losing parent q adds `b_q^2 / V_qq` to
-        the residual sum of squares; a further parent takes its squared partial covariance over
-        its own residual from it.
+        the residual sum of squares; a further parent subtracts its squared partial covariance
+        divided by its own residual.
 
         Args:
             stats: the sufficient statistics of the table.
@@ -305,7 +305,7 @@ class Family:
         residuals[:, 1 : 1 + p] = residuals[:, :1] + weights[:, :, child] ** 2 * alone
         if room:
             partial = stats.scatters[:, child] - (outer[:, None, :, child] @ weights)[:, 0]
-            usable = left > stats.floors  # what the parents already tell adds nothing
+            usable = left > stats.floors  # others follow from the parents
             shared = partial**2 / np.where(usable, left, np.inf)
             residuals[:, 1 + p :] = np.maximum(residuals[:, :1] - shared, 0.0)
 
@@ -328,7 +328,7 @@ class Family:
     def _too_few_rows(cls, features: int, parents: int, other: float) -> Family:
         """Return a family with more parameters than its rows allow: fewer parents come first.
 
-        Where even none are too many, with the class and without, nothing can be learned or gained.
+        If even none are too many, with the class and without, nothing can be learned or gained.
 
         Args:
             features: number of all features.

@@ -10,7 +10,7 @@ from daace._typing import FloatArray
 from daace.density.network.families import Family, SufficientStatistics
 from daace.density.network.graph import Structure, topological_order
 
-#: Further changes that are tried from a local optimum.
+#: Number of further changes that are tried from a local optimum.
 PATIENCE = 10
 
 #: Scores closer than this (relative to the size of the score) are ties, broken by node order, so

@@ -1,8 +1,8 @@
 """Hidden profiles of a network over numbers and codes: expectation-maximisation.
 
-As `ProfileLearner`, with tables of codes beside the families of the numbers. Codes depend on class,
-profile and at most one other code; numbers on class, profile and other numbers. What a number has
-to do with a code comes through the profile.
+As `ProfileLearner`, with tables of codes besides the families of the numbers. Codes depend on
+class, profile and at most one other code; numbers on class, profile and other numbers. Numbers and
+codes depend on each other through the profile.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MixedLearner:
 
     @property
     def layout(self) -> CodeLayout:
-        """Which columns are numbers and codes."""
+        """The layout of the columns."""
         return self.classes[0].layout
 
     @property
@@ -80,13 +80,13 @@ class MixedLearner:
         return sum(map(len, self.classes))
 
     def learn(self, profiles: Sequence[int]) -> tuple[MixedParameters, Structure, float]:
-        """Learn a network with these numbers of profiles, or fewer where they would be too small.
+        """Learn a network with these numbers of profiles, or fewer if they would be too small.
 
         Args:
-            profiles: number of each class.
+            profiles: number of profiles of each class.
 
         Returns:
-            the parameters, the graph of the numbers, and the mean log p(x, d | y) of the rows.
+            The parameters, the graph of the numbers, and the mean log p(x, d | y) of the rows.
         """
         rng = np.random.default_rng(0)
         shares = [
@@ -113,7 +113,7 @@ class MixedLearner:
         """Return the BIC of a network: higher is better.
 
         Args:
-            parameters: of the network.
+            parameters: parameters of the network.
             structure: its graph of numbers.
             mean: mean log p(x, d | y) of the rows.
         """

@@ -1,7 +1,7 @@
 """Rows of numbers and codes for EM: expected statistics of numbers and expected counts of codes.
 
-Which numbers stand at atoms differs from row to row. Rows are sorted by that pattern: the
-statistics of a number's family are summed over the patterns in which it is elsewhere.
+Which numbers are at atoms differs from row to row. Rows are sorted by that pattern: the statistics
+of a number's family are summed over the patterns in which it is elsewhere.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class MixedRows:
 
     Args:
         X: rows in model space.
-        layout: which columns are numbers, codes and codes of atoms.
-        counted: what the numbers of each row count, see `count_copies`.
+        layout: layout of the columns.
+        counted: weight of the numbers of each row, see `count_copies`.
     """
 
     def __init__(self, X: FloatArray, layout: CodeLayout, counted: FloatArray) -> None:
@@ -108,7 +108,7 @@ class MixedRows:
         return found
 
     def cells(self, parents: IntArray) -> Any:
-        """Return for each row which cells of the tables it stands in: a sparse matrix of 0 and 1.
+        """Return the cells of the tables that each row counts in, as a sparse matrix of 0 and 1.
 
         Args:
             parents: parent of each code; -1 for none.

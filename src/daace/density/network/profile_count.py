@@ -1,4 +1,4 @@
-"""How many profiles a class has: the fewest that predict held-out rows about as well as any."""
+"""The number of profiles of a class: the smallest that predicts held-out rows well enough."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from daace.density.network.profiles import Climb, ProfileLearner, ProfileParamet
 from daace.density.privacy import count_copies
 from daace.density.splits import sets_of_copies
 
-#: Numbers of profiles that are tried, until two in a row bring nothing.
+#: Numbers of profiles that are tried, until two in a row are no improvement.
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
-#: Parts that the rows of a class are split into. Each is held out once; of a class with many rows
-#: only the first.
+#: Number of parts that the rows of a class are split into. Each is held out once; of a class with
+#: many rows only the first.
 FOLDS, MANY_ROWS = 5, 2_000
 
 #: A number of profiles is good enough if the best is not better by more than this, in nats per
@@ -44,7 +44,7 @@ class ProfileTrial(NamedTuple):
     Attributes:
         profiles: the number.
         held_out: mean log p(x | y) of held-out rows.
-        bic: BIC on the rows that it was learned from, per row; higher is better.
+        bic: BIC per row on the training rows; higher is better.
     """
 
     profiles: int
@@ -67,7 +67,7 @@ class Learner(Protocol):
 
 
 class Trade(Protocol):
-    """How networks of some kind are learned from rows, and judge rows."""
+    """The learning and evaluation of networks of some kind."""
 
     def learner(self, X: FloatArray) -> Learner:
         """Return a learner of rows."""
@@ -105,7 +105,7 @@ class NumbersAndCodes:
     """Networks over numbers and codes.
 
     Attributes:
-        layout: which columns are which.
+        layout: layout of the columns.
         grid: variance that whole numbers get for being rounded, by number.
         climb: learns a graph of the numbers.
     """
@@ -129,7 +129,7 @@ class NumbersAndCodes:
 def choose_profiles(
     X: FloatArray, *, trade: Trade, advance: Callable[[str], None]
 ) -> tuple[int, list[ProfileTrial]]:
-    """Return the number of profiles of a class, and what was tried.
+    """Return the number of profiles of a class, and the trials.
 
     The number is the smallest whose held-out log-likelihood is below the best by no more than the
     standard error of the difference, or by no more than `NEARLY`. A single profile is replaced
@@ -174,7 +174,7 @@ def count_profiles(
     """Choose the number of profiles of each class.
 
     Args:
-        rows: of each class.
+        rows: rows of each class.
         trade: how networks are learned.
         progress: show a bar on stderr.
     """
@@ -191,10 +191,10 @@ def count_profiles(
 def trials_frame(
     trials: Sequence[Sequence[ProfileTrial]], classes: Labels, target: str
 ) -> pd.DataFrame:
-    """Return what was tried: class, profiles, held-out log-likelihood and BIC.
+    """Return the trials as a frame: class, profiles, held-out log-likelihood and BIC.
 
     Args:
-        trials: of each class; none if nothing was tried.
+        trials: trials of each class; none if nothing was tried.
         classes: the class labels.
         target: name of the class.
     """

@@ -31,17 +31,17 @@ from daace.density.privacy import FEWEST_ROWS
 #: spike of repeated values, where a density could grow without bound.
 SPIKE = 0.05
 
-#: Starts of EM, of which the best is kept, and steps until they are compared.
+#: Number of starts of EM, of which the best is kept, and of steps until they are compared.
 STARTS, FIRST_STEPS = 3, 10
 
-#: Steps of EM for one graph, and times that the graph is learned anew.
+#: Number of steps of EM for one graph, and of graphs that are learned.
 STEPS, GRAPHS = 60, 3
 
 #: EM ends when a step gains less than this per row, in nats.
 GAIN = 1e-4
 
-#: Rows that the starts are chosen on, and how far away, in standard deviations, a row may be for
-#: that: beyond, rows would be starts of their own.
+#: Number of rows that the starts are chosen on, and their largest distance in standard deviations:
+#: rows farther away would be starts of their own.
 START_ROWS, START_REACH = 5_000, 4.0
 
 #: From expected statistics and the graph so far to a graph.
@@ -99,7 +99,7 @@ class ProfileLearner:
 
     Attributes:
         classes: the rows of each class, in an order that does not depend on the table's.
-        everyone: statistics of all rows as the last group, for what no profile changes.
+        everyone: statistics of all rows as the last group, for families that no profile changes.
         grid: variance that whole numbers get for being rounded, by feature (Sheppard's
             correction, a twelfth of a unit squared).
         climb: learns a graph.
@@ -121,13 +121,13 @@ class ProfileLearner:
         return sum(map(len, self.classes))
 
     def learn(self, profiles: Sequence[int]) -> tuple[ProfileParameters, Structure, float]:
-        """Learn a network with these numbers of profiles, or fewer where they would be too small.
+        """Learn a network with these numbers of profiles, or fewer if they would be too small.
 
         Args:
-            profiles: number of each class.
+            profiles: number of profiles of each class.
 
         Returns:
-            the parameters, the graph, and the mean log p(x | y) of the rows.
+            The parameters, the graph, and the mean log p(x | y) of the rows.
         """
         stats, owner = self._begin(profiles)
         structure = self.climb(stats, None)
@@ -146,7 +146,7 @@ class ProfileLearner:
         """Return the BIC of a network: higher is better.
 
         Args:
-            parameters: of the network.
+            parameters: parameters of the network.
             structure: its graph.
             mean: mean log p(x | y) of the rows.
         """
@@ -251,7 +251,7 @@ class ProfileLearner:
 def choose_groups(
     X: FloatArray, count: int, rng: np.random.Generator, *, whiten: bool = True
 ) -> IntArray:
-    """Return a group for each row: k-means on whitened rows, seeded by k-means++.
+    """Return the group of each row: k-means on whitened rows, seeded by k-means++.
 
     The seeding is that of Arthur and Vassilvitskii (2007): each further centre is a row, drawn
     with probability proportional to its squared distance to the nearest centre so far.

@@ -54,7 +54,7 @@ def read_settings(path: str | os.PathLike[str]) -> RealNVP:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = "no 'settings' inside" if isinstance(error, KeyError) else str(error)
         raise InvalidInput(
-            f"'{path}' must hold the settings of a realnvp, as 'daace tune' writes them: {why}."
+            f"'{path}' must hold the settings of a realnvp, as written by 'daace tune': {why}."
         ) from None
     try:
         return RealNVP().set_params(**settings)

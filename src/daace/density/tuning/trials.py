@@ -79,7 +79,7 @@ def unused_numbers(study: Any, most: int) -> list[int]:
 
     Args:
         study: the trials so far.
-        most: how many numbers.
+        most: how many numbers to return.
     """
     used = {trial.user_attrs.get("number", trial.number) for trial in finished_trials(study)}
     return list(islice((number for number in count() if number not in used), max(most, 0)))

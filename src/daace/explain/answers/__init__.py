@@ -1,1 +1,1 @@
-"""What was found, as data, words, tables and JSON."""
+"""Answers as data, words, tables and JSON."""

@@ -1,4 +1,4 @@
-"""What was found, as data: the one object that words, tables, pictures and pages consume."""
+"""The answer as data: the one object that words, tables, pictures and pages consume."""
 
 from __future__ import annotations
 
@@ -42,33 +42,33 @@ class Answer(ABC):
     """A plan in the user's units; `Explanation` adds words, pictures and pages.
 
     Attributes:
-        status: how the search ended; true when a counterfactual was found.
+        status: how the search ended; true if a counterfactual was found.
         current: the most probable class at the start; None for an invalid row.
-        target: the class asked for; None for an invalid row that was not given one.
+        target: the target class; None for an invalid row without a given one.
         path: waypoints in user units; the first row is the start, the last the counterfactual.
-            The start only, when none was found. Columns that the density computes from features
-            stand where the user's frame had them.
+            Only the start if none was found. Columns that the density computes from features
+            have their place in the user's frame.
         along: for each waypoint `log_prob` (model space), `plausibility` (the same in standard
             deviations from the mean of the density's draws, the unit of the argument
             `plausibility`), `percentile` (share of draws that are less plausible),
             `posterior` (probability of the target) and `profile` (class and number of the most
             probable profile, such as 'benign 2'; empty text if the density has no profiles).
         judges: for each judge its name, whether it `decides`, and its probability of the target at
-            `start` and `end`. `posterior` is the smallest of those who decide; no rows if the
+            `start` and `end`. `posterior` is the smallest of those that decide; no rows if the
             answer was read from JSON of an earlier version.
-        cost: of the path; infinite when none was found.
-        relax: when none was found, thresholds that would do, each alone, by argument name.
+        cost: cost of the path; infinite if none was found.
+        relax: if none was found, sufficient thresholds, each alone, by argument name.
         sd: standard deviation of each feature, in user units.
         units: unit by feature name, where known.
         provenance: settings, seed, version.
         alternatives: other answers to the same question, cheapest first, which change other
-            features or end elsewhere; none unless `explain` was asked for them.
+            features or end elsewhere; none unless requested from `explain`.
         notes: remarks on the answer, each a sentence with a code.
-        certainty: what the judge says close to the end, and which changes it does not need.
-        profiles: what sets apart each profile of `along`, by its name.
+        certainty: the judge's predictions near the end, and changes that the end does not need.
+        profiles: what distinguishes each profile of `along`, by its name.
         plan: the path in model space; None if the answer was read from JSON.
-        density: for pictures of the landscape; None if the answer was read from JSON without one.
-        judge: who judged the class, if it was not the density; None if read from JSON.
+        density: the density, for pictures of the landscape; None if read from JSON without one.
+        judge: judge of the class other than the density, if any; None if read from JSON.
         derived: names of the columns of `path` that are computed from features.
     """
 
@@ -104,17 +104,17 @@ class Answer(ABC):
 
     @property
     def counterfactual(self) -> pd.Series | None:
-        """The last waypoint, in user units; None when none was found."""
+        """The last waypoint, in user units; None if none was found."""
         return self.path.iloc[-1].rename("counterfactual") if self.found else None
 
     @property
     def log_prob(self) -> float:
-        """Log-density of the counterfactual (model space); of the start when none was found."""
+        """Log-density of the counterfactual (model space); of the start if none was found."""
         return float(self.along["log_prob"].iloc[-1])
 
     @property
     def posterior(self) -> float:
-        """Probability of the target at the counterfactual; at the start when none was found."""
+        """Probability of the target at the counterfactual; at the start if none was found."""
         return float(self.along["posterior"].iloc[-1])
 
     @property
@@ -186,7 +186,7 @@ class Answer(ABC):
     def moves_between(self, begin: int, end: int) -> FloatArray:
         """Return how far each feature moves between two waypoints, in standard deviations.
 
-        A switch between levels counts as long as its category's switches are, without a sign.
+        A switch between levels has the length of its category's switches, without a sign.
 
         Args:
             begin: number of the first waypoint.

@@ -1,7 +1,7 @@
-"""What each change along a path does for the target, as the judge of the class sees it.
+"""The contribution of each change along a path to the target, according to the judge.
 
 The gain in log-odds over a small piece of the path is shared among the features that change there:
-they change one after the other, and each is given what its turn gains, as a mean over orders (its
+they change one after the other, and each gets the gain of its turn, as a mean over orders (its
 Shapley value, estimated). The shares of all pieces add up to the gain between start and end.
 """
 
@@ -32,14 +32,14 @@ Odds = Callable[[FloatArray], FloatArray]
 
 
 def contributions(e: Answer) -> pd.DataFrame:
-    """Return what each change does for the log-odds of the target.
+    """Return the contribution of each change to the log-odds of the target.
 
     All contributions add up to the log-odds gained between start and counterfactual.
 
     Returns:
-        feature, from, to, change_sd and contribution (nats), largest contribution first. Where
-        who judged is not at hand, or is a classifier of the user's, contributions are missing and
-        the order is that of the changes.
+        feature, from, to, change_sd and contribution (nats), largest contribution first. If the
+        judge is not available, or is a classifier of the user's, contributions are missing and the
+        order is that of the changes.
     """
     changes = e.changes()[["feature", "from", "to", "change_sd"]].assign(contribution=np.nan)
     judge = deciding_judge(e)
@@ -53,14 +53,14 @@ def contributions(e: Answer) -> pd.DataFrame:
 
 
 def deciding_judge(e: Answer) -> ConditionalDensity | Posterior | None:
-    """Return who judged the class; None for a classifier of the user's, or if not at hand."""
+    """Return the judge of the class; None for a user's classifier, or if it is not available."""
     if e.provenance.classifier is not None:
         return None
     return e.density if e.provenance.judge == "density" else e.judge
 
 
 def target_log_odds(e: Answer) -> FloatArray:
-    """Return the log-odds of the target at every waypoint, as the deciding judge sees it."""
+    """Return the log-odds of the target at every waypoint, according to the judge."""
     judge = deciding_judge(e)
     assert e.density is not None
     assert judge is not None
@@ -73,7 +73,7 @@ def _odds_of(e: Answer, judge: ConditionalDensity | Posterior) -> Odds:
 
 
 def _along_path(odds: Odds, density: ConditionalDensity, path: FloatArray) -> FloatArray:
-    """Return what each feature gains along a path in model space; in a step, switches are first."""
+    """Return the gain of each feature along a model-space path; in a step, switches are first."""
     atoms, codes = density.encoding_.atom_columns, list(density.encoding_.code_sizes)
     owned = [[j] if j not in atoms else [j, atoms[j]] for j in range(len(density.features_))]
     rng = np.random.default_rng(0)
@@ -101,14 +101,14 @@ def _shares(
     groups: Sequence[Sequence[int]],
     orders: Sequence[IntArray],
 ) -> FloatArray:
-    """Return what each group of columns gains between two rows, as a mean over orders.
+    """Return the gain of each group of columns between two rows, as a mean over orders.
 
     Args:
         odds: log-odds of rows.
         before: one row.
-        after: another, which differs in these columns only.
+        after: another row, which differs in these columns only.
         groups: columns that change together.
-        orders: in which the groups change; each is tried backwards, too.
+        orders: orders in which the groups change; each is tried backwards, too.
     """
     if not groups:
         return np.zeros(0)

@@ -1,4 +1,4 @@
-"""What happens along a path, as frames: the data behind the plots of an explanation."""
+"""Curves along a path, as frames: the data behind the plots of an explanation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POINTS = 40
 
 
 def plot_data(e: Answer, kind: str, *, features: tuple[str, str] | None = None) -> pd.DataFrame:
-    """Return what a plot is drawn from; see `Explanation.plot_data`."""
+    """Return the data of a plot; see `Explanation.plot_data`."""
     check_choice("kind", kind, ("steps", "landscape", "waterfall", "along", "profile"))
     if kind == "steps":
         return feature_values(e)
@@ -55,7 +55,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
 
     Args:
         e: an explanation. Without its density, only the waypoints are known.
-        points: on each segment.
+        points: number of points on each segment.
 
     Returns:
         waypoint (whole numbers are waypoints), length from the start (standard deviations),
@@ -93,7 +93,7 @@ def values_along(e: Answer, *, points: int = POINTS) -> pd.DataFrame:
 def profiles_along(e: Answer) -> dict[str, str]:
     """Return the descriptions of the profiles along the path by name, in order of occurrence.
 
-    Those between waypoints are known with the density only.
+    Those between waypoints are known only with the density.
     """
     if e.density is None or not e.profiles:
         return dict(e.profiles)
@@ -107,7 +107,7 @@ def _between(density: ConditionalDensity, path: FloatArray, t: FloatArray) -> Fl
     """Return points on each segment, with the codes of its last waypoint, one after the other.
 
     Args:
-        density: knows which columns are codes.
+        density: density of the columns, some of which may be codes.
         path: waypoints in model space.
         t: positions on a segment, from 0 to 1.
     """
@@ -122,7 +122,7 @@ def _posterior(e: Answer, density: ConditionalDensity, rows: FloatArray) -> Floa
     judge: Any = density
     if e.provenance.judge != "density":
         judge = e.judge
-    if judge is None:  # a judge that is not at hand: known at the waypoints only
+    if judge is None:  # not available: known at the waypoints only
         return np.full(len(rows), np.nan)
     known = [str(label) for label in judge.classes_.tolist()]
     shares: FloatArray = np.exp(judge.log_posterior(rows)[:, known.index(str(e.target))])

@@ -1,4 +1,4 @@
-"""What the judges think of an answer: of its path, its ends, and rows near the last one."""
+"""Opinions of the judges on an answer: its path, its ends, and rows near the last one."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from daace.planners.base import Plan
 #: Columns of the frame of judges.
 VIEWS = ("judge", "decides", "start", "end")
 
-#: Small deviations from the end that are judged, and their size in standard deviations of the
-#: target class.
+#: Number of small deviations from the end that are judged, and their size in standard deviations of
+#: the target class.
 NEARBY, DEVIATION = 100, 0.2
 
-#: Share of each change that is taken back to see whether less would do.
+#: Share of each change that is undone to test whether less would be enough.
 LESS = 0.1
 
-#: What the end misses if less is changed.
+#: The threshold that the end misses if less is changed.
 Limit = Literal["posterior", "plausibility"]
 
 
 def judge_path(problem: Problem, plan: Plan, path: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log p and the class probabilities of waypoints in user units.
 
-    One row at a time, as the goal is checked: BLAS rounds differently in a batch.
+    One row at a time, as in the check of the goal: BLAS rounds differently in a batch.
     """
     density: ConditionalDensity = problem.landscape.density
     rows = [density.standardizer_.transform(row)[None] for row in path]
@@ -55,7 +55,7 @@ def make_views(
     return pd.DataFrame(dict(zip(VIEWS, (names, decides, start, end), strict=True)))
 
 
-#: Where nothing is known of the judges: an invalid row, or a record of an earlier version.
+#: Without opinions: for an invalid row, or a record of an earlier version.
 NO_VIEWS = make_views([], [], np.empty(0), np.empty(0)).astype({"judge": "str", "decides": "bool"})
 
 
@@ -64,13 +64,13 @@ def find_views(
 ) -> pd.DataFrame:
     """Return the probability of the target that each judge gives at the start and at the end.
 
-    Those who decide come first, then those who were not asked.
+    Judges that decide come first, then the others.
 
     Args:
-        settings: of the query.
+        settings: settings of the query.
         ends: start and end in user units, shape `(2, features)`.
-        shares: probability of the target there, as the deciding judge sees it.
-        index: of the target.
+        shares: probability of the target there, according to the deciding judge.
+        index: index of the target.
     """
     density, names, views = settings.density, list[str](), list[FloatArray]()
     if settings.classifier is not None:
@@ -96,19 +96,19 @@ def find_views(
 
 @dataclass(frozen=True)
 class Certainty:
-    """What is known of the end beyond the path itself.
+    """The certainty of the end, and changes that it does not need.
 
     Attributes:
         nearby: share of small deviations from the end that still get the target. Numbers that
             change deviate by 0.2 standard deviations of the target class, correlated as they are
             in it; everything else is as at the end. None if no number changes, or the judge was
-            not asked.
+            not evaluated.
         follow: features that change, but that the judge does not need for the target: they move
-            along because rows like the end have such values. There are none where the density
-            judges, as it knows nothing of rows that do not move along.
-        limit: what the end would miss if each number changed a tenth less: the probability that was
-            asked for, or else the plausibility. None if it would miss neither, no number changes,
-            or the judge was not asked.
+            along because rows like the end have such values. There are none if the density
+            judges, as it does not describe rows that do not move along.
+        limit: threshold that the end would miss if each number changed a tenth less: the required
+            probability, or otherwise the plausibility. None if it would miss neither, no number
+            changes, or the judge was not evaluated.
     """
 
     nearby: float | None = None
@@ -116,19 +116,19 @@ class Certainty:
     limit: Limit | None = None
 
 
-#: Nothing was asked.
+#: Without evaluations of the judge.
 UNKNOWN = Certainty()
 
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Start and end of a path, and who judges the class.
+    """Start and end of a path, and the judge of the class.
 
     Attributes:
         region: the goal.
-        judge: of the class; None for the density.
-        start: in model space.
-        end: in model space.
+        judge: judge of the class; None for the density.
+        start: the start in model space.
+        end: the end in model space.
     """
 
     region: GoalRegion
@@ -138,19 +138,19 @@ class Ends:
 
     @property
     def density(self) -> ConditionalDensity:
-        """Knows the features."""
+        """The density of the features."""
         return self.region.density
 
     @property
     def index(self) -> int:
-        """Of the target."""
+        """Index of the target."""
         return self.region.index
 
     def measure(self, min_posterior: float) -> Certainty:
-        """Ask the judge about rows close to the end, and about the end without some changes.
+        """Judge rows close to the end, and the end without some changes.
 
         Args:
-            min_posterior: probability of the target that was asked for.
+            min_posterior: required probability of the target.
         """
         moved = self._moved_numbers()
         nearby, limit = (self._nearby(moved), self._limit(moved)) if moved else (None, None)
@@ -163,7 +163,7 @@ class Ends:
         return [j for j in free if self.start[j] != self.end[j]]
 
     def _limit(self, moved: list[int]) -> Limit | None:
-        """Return what is missed with a tenth less of each change; the goal is met at the end."""
+        """Return the threshold missed with a tenth less of each change; the end meets the goal."""
         row = self.end.copy()
         row[moved] += LESS * (self.start[moved] - self.end[moved])
         plausible, probable = self.region.slack(row[None])[0]
@@ -202,13 +202,13 @@ class Ends:
 def find_certainty(
     settings: Settings, problem: Problem, path: FloatArray, judge: Posterior | None
 ) -> Certainty:
-    """Ask the judge about rows near the end; not a classifier whose questions are counted.
+    """Judge rows near the end, unless the judge is a classifier with a budget.
 
     Args:
-        settings: of the query.
-        problem: of the row.
+        settings: settings of the query.
+        problem: problem of the row.
         path: waypoints in user units.
-        judge: decides the class of the row in place of the density; None if that does.
+        judge: judge of the row in place of the density; None if the density judges.
     """
     if len(path) < 2 or (settings.judges is not None and settings.classifier_budget is not None):
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Where an answer comes from: enough to ask the same question again."""
+"""The provenance of an answer: enough to repeat the question."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Provenance:
     """Versions, settings and effort behind an explanation.
 
     Attributes:
-        version: of this package.
+        version: version of this package.
         density: kind of density.
         planner: the planner and its settings.
         classifier: name of the classifier that judged the class, if one did.
-        judge: who judged it: 'classifier', 'committee' or 'density'.
+        judge: judge of the class: 'classifier', 'committee' or 'density'.
         penalty: exponent of the local cost.
-        scale: of the landscape.
-        plausibility: as asked, in standard deviations of log p; None if `min_log_prob` was given.
+        scale: scale of the landscape.
+        plausibility: as set, in standard deviations of log p; None if `min_log_prob` was given.
         min_log_prob: threshold of log p at the end.
         min_posterior: threshold of the target's probability at the end.
         mean_log_prob: mean of log p over the draws that plausibility refers to; those that share
@@ -39,10 +39,10 @@ class Provenance:
         changes: 'few' if features were held while the cost grew by at most a quarter, 'all' for the
             cheapest path; None if a planner was given, and in earlier versions.
         constraints: fields of `Constraints`.
-        seed: of the random generator.
-        seconds: of the search; rows of a batch are solved together and share it.
+        seed: seed of the random generator.
+        seconds: time of the search; rows of a batch are solved together and share it.
         evaluations: number of paths whose cost was evaluated.
-        classifier_calls: how often the search called the classifier.
+        classifier_calls: number of the search's calls of the classifier.
         classifier_rows: number of rows in these calls; draws of the density count once.
     """
 
@@ -76,14 +76,14 @@ class Provenance:
         draws: DrawStatistics | None = None,
         planner: Planner | None = None,
     ) -> Self:
-        """Collect what led to an answer.
+        """Collect the provenance of an answer.
 
         Args:
-            settings: of the query.
-            goal: of the row.
-            plan: what was found; None if nothing was searched for.
-            draws: what plausibility refers to; the density's draws when left out.
-            planner: made the plan; that of the settings when left out.
+            settings: settings of the query.
+            goal: goal of the row.
+            plan: the plan; None if nothing was searched for.
+            draws: statistics that plausibility refers to; the density's when left out.
+            planner: planner of the plan; that of the settings when left out.
         """
         from daace import __version__
 
@@ -151,12 +151,12 @@ class Provenance:
 
 
 def _read_judge(record: Mapping[str, Any], classifier: object) -> str:
-    """Return who judged the class; earlier versions knew classifiers and densities only."""
+    """Return the judge of the class; earlier versions had classifiers and densities only."""
     judge = record.get("judge", "density" if classifier is None else "classifier")
     if judge not in ("classifier", "committee", "density") or (
         (judge == "classifier") != (classifier is not None)
     ):
-        raise ValueError(f"{str(judge)[:20]!r} is no judge")
+        raise ValueError(f"{str(judge)[:20]!r} is not a judge")
     return str(judge)
 
 
@@ -167,8 +167,8 @@ def _optional(record: Mapping[str, Any], name: str) -> float | None:
 
 
 def _count(record: Mapping[str, Any], name: str) -> int:
-    """Return a number of things."""
+    """Return a count."""
     value = record[name]
     if type(value) is not int or value < 0:
-        raise ValueError(f"'{name}' is {str(value)[:20]!r}, not a number of things")
+        raise ValueError(f"'{name}' is {str(value)[:20]!r}, not a count")
     return value

@@ -1,4 +1,4 @@
-"""What to relax when no path was found: a threshold of the goal, or a rule."""
+"""What to relax if no path was found: a threshold of the goal, or a rule."""
 
 from __future__ import annotations
 
@@ -18,33 +18,32 @@ from daace.planners.base import Plan, one_thread
 from daace.planners.optimizer import PathOptimizer
 from daace.planners.seeding import can_be_met
 
-#: Nats below what was reached: planners aim a little inside the goal.
+#: Nats below the reached value: planners aim a little inside the goal.
 MARGIN = 1e-3
 
-#: Rules that are examined, at most: each costs a search.
+#: Maximum number of rules that are examined: each costs a search.
 EXAMINED = 40
 
-#: Rules for which a sufficient number is sought.
+#: Maximum number of rules for which a sufficient number is sought.
 RELAXED = 3
 
-#: Rules that are named in one sentence.
+#: Maximum number of rules in one sentence.
 LISTED = 5
 
-#: Halvings of the distance from a rule as it is to one that lets a path through.
+#: Number of bisections between the present number of a rule and one that admits a path.
 HALVINGS = 5
 
 
 def relaxed_thresholds(problem: Problem, plan: Plan) -> dict[str, float]:
-    """Return, by name, values for thresholds that the search has seen met; each alone suffices.
+    """Return, by name, thresholds that the search has met; each alone suffices.
 
     A search that fails knows the best slack of either threshold among points that meet the other
     one. From it follows the value that would have been enough, rounded to the safe side. The
-    names are arguments of `explain`, so that `explainer.explain(row, min_posterior=0.93)` is the
-    next thing to try.
+    names are arguments of `explain`, as in `explainer.explain(row, min_posterior=0.93)`.
 
     Args:
-        problem: what was asked.
-        plan: a plan that found nothing.
+        problem: the problem.
+        plan: a plan without a path.
 
     Returns:
         At most 'plausibility' (or 'min_log_prob', if that was given) and 'min_posterior'.
@@ -96,7 +95,7 @@ def find_reasons(problem: Problem) -> tuple[Note, ...]:
     reach even without rules: then the thresholds are the reason.
 
     If a rule that needs a search of its own (the number of features that may change) is the
-    reason, no other is examined: each look would be such a search. The planner knows from its own
+    reason, no other is examined: each test would be such a search. The planner knows from its own
     search which number would be enough.
     """
     for rule in problem.constraints.rules:
@@ -119,7 +118,7 @@ def find_reasons(problem: Problem) -> tuple[Note, ...]:
 
 
 def rules_of(constraints: Constraints) -> list[Rule]:
-    """Return the rules that can stand in the way, those without a number first."""
+    """Return the rules that can block a path, those without a number first."""
     rules = [rule for rule in constraints.rules if rule.can_block and not rule.searched]
     return sorted(rules, key=lambda rule: not isinstance(rule.argument, Names))
 
@@ -138,10 +137,10 @@ def _reachable(problem: Problem, constraints: Constraints) -> bool:
 
 
 def _under(problem: Problem, constraints: Constraints) -> Problem:
-    """Return the problem under other constraints, as if it had been asked with them.
+    """Return the problem under other constraints, as if they were those of the question.
 
-    Where others are compared with that share what is fixed, leaving out a fixed feature also moves
-    the terrain and the thresholds.
+    If terrain and thresholds refer to rows that share the fixed features, leaving out a fixed
+    feature also changes them.
     """
     known = problem.constraints
     return replace(
@@ -161,7 +160,7 @@ def _row(problem: Problem, x: FloatArray) -> dict[str, float]:
 
 
 def _relax(problem: Problem, rule: Rule) -> Note:
-    """Return that a rule stands in the way, and the nearest number at which it does not."""
+    """Return the note that a rule blocks the path, and the nearest number at which it does not."""
     without = problem.constraints.without(rule)
     start = _row(problem, problem.x)
     relaxation = rule.relaxation(start) if set(rule.features()) <= set(start) else None
@@ -184,7 +183,7 @@ def _relax(problem: Problem, rule: Rule) -> Note:
 
 
 def _blocking(rule: Rule, enough: float | None = None) -> Note:
-    """Return the note that a rule stands in the way, and the number that would be enough."""
+    """Return the note that a rule blocks the path, with the number that would be enough."""
     words, features = rule.words(), rule.features()
     fields = {
         "words": words[0].upper() + words[1:],
@@ -198,7 +197,7 @@ def _blocking(rule: Rule, enough: float | None = None) -> Note:
 
 
 def round_beyond(value: float, origin: float, *, whole: bool = False) -> float:
-    """Round to four digits, away from an origin: what is enough stays so.
+    """Round to four digits, away from an origin, so that a sufficient number remains sufficient.
 
     Args:
         value: the number to round.
@@ -218,14 +217,14 @@ def round_beyond(value: float, origin: float, *, whole: bool = False) -> float:
         decimals = min(decimals, 0)
     side = math.ceil if value > origin else math.floor
     scaled = value * 10.0**decimals
-    # A number of four digits stays what it is, whatever the last bit of the product says.
+    # A number of four digits is unchanged, despite rounding errors of the product.
     nearest = round(scaled)
     digits = nearest if abs(scaled - nearest) < 1e-9 * abs(scaled) else side(scaled)
     return digits / 10.0**decimals if decimals >= 0 else digits * 10.0**-decimals
 
 
 def _together(problem: Problem, rules: Sequence[Rule]) -> Note:
-    """Return which rules must be left out together, after all that can stay have been put back."""
+    """Return a minimal set of rules that must be left out together."""
     kept = _harmless(problem.constraints)
     dropped = []
     for rule in rules:
@@ -243,7 +242,7 @@ def _together(problem: Problem, rules: Sequence[Rule]) -> Note:
 
 
 def _listed(rules: Sequence[Rule], word: str) -> str:
-    """Return some rules, and how many more there are, in one phrase."""
+    """Return some rules, and the number of others, in one phrase."""
     parts = [rule.words() for rule in rules]
     rest = len(parts) - LISTED
     parts = parts if rest <= 0 else [*parts[:LISTED], f"{rest} more"]

@@ -41,7 +41,7 @@ OVERFLOWING = 1.5
 
 
 def to_record(e: Answer) -> dict[str, Any]:
-    """Return all of an answer but its model, ready for JSON."""
+    """Return everything of an answer except its model, ready for JSON."""
     record = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
@@ -133,7 +133,7 @@ def parse_record(text: str) -> dict[str, Any]:
 
 
 def _current(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the record of an earlier version as the current one has it."""
+    """Return the record of an earlier version in the current form."""
     if "profile" in record and "along" not in record:
         record = {**record, "along": record["profile"]}
     if "profiles" not in record:
@@ -256,9 +256,9 @@ def _judges(record: Mapping[str, Any], unsure: bool) -> pd.DataFrame:
     names, decides = read_texts(record["judge"]), record["decides"]
     start, end = (read_numbers(record[name], finite=not unsure) for name in ("start", "end"))
     if not isinstance(decides, list) or not all(isinstance(flag, bool) for flag in decides):
-        raise ValueError("who decides is not told by true and false")
+        raise ValueError("'decides' is not true or false")
     if not len(names) == len(decides) == len(start) == len(end):
-        raise ValueError("the judges and their probabilities are not as many")
+        raise ValueError("the numbers of judges and of their probabilities differ")
     if not all(((part >= 0) & (part <= 1) | np.isnan(part)).all() for part in (start, end)):
         raise ValueError("a judge's probability is not between 0 and 1")
     return make_views(list(names), decides, start, end) if names else NO_VIEWS.copy()
@@ -269,7 +269,7 @@ def _certainty(record: Mapping[str, Any], features: Sequence[str]) -> Certainty:
     share = None if nearby is None else read_number(nearby)
     follow = tuple(read_texts(record.get("follow", [])))
     if not (share is None or 0 <= share <= 1) or not set(follow) <= set(features):
-        raise ValueError("the certainty is no share, or is about other features")
+        raise ValueError("the certainty is not a share, or is about other features")
     limit = record.get("limit")
     if limit not in (None, *get_args(Limit)):
         raise ValueError("the limit of the end is not known")
@@ -283,12 +283,12 @@ def _notes(records: object) -> tuple[Note, ...]:
 
 
 def _along(record: Mapping[str, Any], waypoints: int, *, valid: bool, unsure: bool) -> pd.DataFrame:
-    """Return the frame of what was measured at each waypoint.
+    """Return the frame of the measures at each waypoint.
 
     Args:
         record: the columns.
-        waypoints: how many.
-        valid: whether the row could be explained; nothing is known of another one.
+        waypoints: number of waypoints.
+        valid: whether the row could be explained; an invalid one has no measures.
         unsure: whether there may be no probability: the row is invalid, or a classifier failed.
     """
     columns = {

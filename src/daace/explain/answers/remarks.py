@@ -23,14 +23,14 @@ ROUNDING = 1e-9
 
 
 def find_oddities(problem: Problem, path: np.ndarray) -> tuple[Note, ...]:
-    """Return notes on features that leave what all rows of the table had in common.
+    """Return notes on features that violate what all rows of the table have in common.
 
-    A density over the real numbers knows nothing of counts, shares or yes and no: it may end a
-    path at -0.3 late payments; and nothing of what people can change. What to say to forbid it is
-    named.
+    A density over the real numbers does not know counts, shares or yes and no: it may end a path
+    at -0.3 late payments. Nor does it know what people can change. The notes name the rules that
+    forbid such ends.
 
     Args:
-        problem: what was asked.
+        problem: the problem.
         path: waypoints in user units, the first the start.
     """
     density, rules = problem.landscape.density, problem.constraints
@@ -65,15 +65,15 @@ def find_oddities(problem: Problem, path: np.ndarray) -> tuple[Note, ...]:
 
 
 def find_doubts(judges: pd.DataFrame, goal: Goal, *, found: bool) -> tuple[Note, ...]:
-    """Return a note if a classifier decides and models that were not asked think otherwise.
+    """Return a note if a classifier decides and other models disagree.
 
     Args:
-        judges: what each judge thinks of the end.
-        goal: what was asked for.
+        judges: opinion of each judge on the end.
+        goal: the goal.
         found: whether there is an end.
     """
     if not found or len(judges) < 3 or judges["decides"].sum() != 1:
-        return ()  # no second opinion that is worth one, or all decide
+        return ()  # no second opinion worth noting, or all decide
     others = judges[~judges["decides"]]
     doubting = others[others["end"] < 0.5]
     if doubting.empty:
@@ -93,7 +93,7 @@ def find_denial(density: ConditionalDensity, label: object, current: object) -> 
     """Return a note on a row that is recorded with another class than the model predicts.
 
     Args:
-        density: knows the classes.
+        density: the density, with the classes.
         label: the recorded class; None, or a label that is not a class of the model, gives no note.
         current: the predicted class.
     """
@@ -113,12 +113,12 @@ def find_rare_levels(
 ) -> tuple[Note, ...]:
     """Return a note on each level of a row that the model does not name.
 
-    It cannot tell a misspelt level from one that too few rows had.
+    Misspelt levels cannot be distinguished from those that too few rows had.
 
     Args:
-        encoding: knows the levels.
-        row: in user units.
-        cells: of the row as the user has them; None if the model names them all.
+        encoding: encoding with the levels.
+        row: row in user units.
+        cells: cells of the row as the user has them; None if the model names them all.
     """
     if cells is None:
         return ()
@@ -135,8 +135,8 @@ def find_ungiven(rules: Constraints, problem: Problem) -> tuple[Note, ...]:
     """Return a note if features are fixed and the density cannot take them as given.
 
     Args:
-        rules: of the query.
-        problem: of the row.
+        rules: rules of the query.
+        problem: problem of the row.
     """
     asked = rules.given is not False and rules.fixed
     ignored = problem.statistics is problem.landscape.density.draws_
@@ -145,14 +145,14 @@ def find_ungiven(rules: Constraints, problem: Problem) -> tuple[Note, ...]:
 
 
 def find_weakness(check: Check | None, *, classified: bool) -> tuple[Note, ...]:
-    """Return a note on what is wrong with a model, if something is.
+    """Return a note on the weaknesses of a model, if there are any.
 
-    Unlike the warnings of a check, which has as many rows as its caller thought fit, it allows for
-    chance: a finding must be beyond its bound by a standard error, and by what a calibrated model
-    would be off by in groups of so few rows.
+    Unlike the warnings of a check, whose number of rows the caller chooses, it allows for chance: a
+    finding must be beyond its bound by a standard error, and by the expected error of a calibrated
+    model in groups of this size.
 
     Args:
-        check: on rows that were held out; None says nothing.
+        check: check on rows that were held out; without one there is no note.
         classified: whether a classifier judges the class, not the density.
 
     Example:

@@ -14,12 +14,12 @@ from daace.explain.answers.words import NAMED, format_change, values_of_others
 def write_steps(e: Answer, *, features: int = NAMED) -> list[str]:
     """Return a paragraph for each waypoint after the start.
 
-    Each says what to raise and what to lower, largest change first, and where that leads: the
+    Each lists what to raise and what to lower, largest change first, and where that leads: the
     probability of the target, and the percentile of the log-density among the density's draws.
 
     Args:
-        e: an explanation; where nothing changes, or no path was found, there is no step.
-        features: largest changes to name in each step.
+        e: an explanation; if nothing changes, or no path was found, there is no step.
+        features: number of largest changes to name in each step.
     """
     return [
         f"{_order(step, e.step_count)}{_actions(e, e.changes(step), features)} {state(e, step)}"
@@ -28,7 +28,7 @@ def write_steps(e: Answer, *, features: int = NAMED) -> list[str]:
 
 
 def state(e: Answer, waypoint: int) -> str:
-    """Return what holds at a waypoint, as a sentence."""
+    """Return probability and plausibility at a waypoint, as a sentence."""
     row = e.along.iloc[waypoint]
     return (
         f"Then '{e.target}' has a probability of {percent(row['posterior'])}, and the state is "

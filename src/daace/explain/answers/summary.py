@@ -1,4 +1,4 @@
-"""What came out of many rows, in a few numbers."""
+"""The results of many rows, in a few numbers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """How many answers there are, and what they cost.
+    """Statistics of answers.
 
     Attributes:
-        rows: explained.
-        statuses: how often each status came out.
+        rows: number of explained rows.
+        statuses: number of rows by status.
         cost: mean over the rows with a path; missing if there are none.
         steps: mean number of steps over the rows with a path; missing if there are none.
         cut_off: number of rows whose search was stopped by the time limit after a path was found.
@@ -36,7 +36,7 @@ class Summary:
 
     @property
     def found(self) -> int:
-        """Rows that have an answer, those that are there already included."""
+        """Number of rows with an answer, those that meet the goal already included."""
         return self.statuses.get("found", 0) + self.statuses.get("already_there", 0)
 
     def __str__(self) -> str:
@@ -75,8 +75,8 @@ class Tally:
 
         Args:
             status: how its search ended.
-            cost: of its path.
-            steps: of its path.
+            cost: cost of its path.
+            steps: steps of its path.
             notes: records of its notes; see `Note.to_record`.
         """
         self._statuses[status] += 1
@@ -89,7 +89,7 @@ class Tally:
                 self._weak = self._weak or note["text"]
 
     def summary(self) -> Summary:
-        """Return the summary of what was counted."""
+        """Return the summary of the counted answers."""
         moved = self._statuses.get("found", 0)
         return Summary(
             rows=self._statuses.total(),

@@ -1,4 +1,4 @@
-"""Answers as tables: one row an answer, or one row a change."""
+"""Answers as tables: one row per answer, or one row per change."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from daace._typing import BoolArray, FloatArray
 from daace.explain.answers.answer import Answer, is_number
 from daace.explain.answers.words import format_change, smaller_changes
 
-#: What a table says of an answer, besides its features.
+#: Columns of an answer, besides its features.
 OUTCOME = (
     "status", "found", "current", "target", "cost", "log_prob", "posterior", "steps", "notes",
 )  # fmt: skip
 
-#: Changes that are named in words.
+#: Number of changes that are given in words.
 MOST_NAMED = 5
 
 
 def to_outcome(e: Answer, *, detail: bool = True) -> dict[str, Any]:
-    """Return what a table says of an explanation.
+    """Return the row of an explanation in a table.
 
     Args:
         e: the explanation.
-        detail: also which features change, and how that reads.
+        detail: also which features change, as numbers and in words.
     """
     outcome: dict[str, Any] = {
         "status": str(e.status),
@@ -64,10 +64,10 @@ def describe_changes(e: Answer, changes: pd.DataFrame) -> str:
 class Layout:
     """Names and order of the columns of a table of answers.
 
-    Columns of the user keep their names; one of ours that is taken is called 'explanation_...'.
+    The user's columns keep their names; if one of ours is taken, ours is called 'explanation_...'.
 
     Args:
-        features: of the model.
+        features: features of the model.
         others: names of the columns that are passed through, in front.
         classes: kind of the class labels: 'U' text, 'i' integers, 'b' booleans; None to see.
     """
@@ -80,7 +80,7 @@ class Layout:
         self._classes = classes
 
     def name(self, column: str) -> str:
-        """Return what a column of ours is called.
+        """Return the name of one of our columns.
 
         Example:
             >>> Layout(["age"], ["status"]).name("status"), Layout(["age"]).name("status")
@@ -98,11 +98,11 @@ class Layout:
         *,
         detail: bool = False,
     ) -> pd.DataFrame:
-        """Return one row an answer, the columns that are passed through in front.
+        """Return one row per answer, the columns that are passed through first.
 
         Args:
-            outcomes: as `to_outcome` makes them, or read from JSON.
-            index: of the rows.
+            outcomes: outcomes from `to_outcome`, or read from JSON.
+            index: index of the rows.
             others: the columns that are passed through.
             detail: also the changes in words, and the start and change of each feature.
         """
@@ -133,7 +133,7 @@ class Layout:
     ) -> pd.DataFrame:
         """Return one row per change: feature, from, to, change and change_sd, largest first.
 
-        The outcome stands in front. An answer without changes has one row, without a feature.
+        The outcome comes first. An answer without changes has one row, without a feature.
 
         Args:
             outcomes: as in `wide`.
@@ -193,7 +193,7 @@ class Layout:
 
 
 def _cells(row: pd.Series) -> list[Any]:
-    """Return the cells of a row, None where one is missing, as JSON can hold them."""
+    """Return the cells of a row in JSON's types, None for missing ones."""
     return [None if pd.isna(cell) else cell for cell in row.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""The landscape under two features, as a path sees it: what the terrain plot is drawn from."""
+"""The landscape under two features around a path: the data of the terrain plot."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from daace.exceptions import InvalidInput
 from daace.explain.answers.answer import Answer
 from daace.landscape.path import midpoint_rule, points_along
 
-#: Instead of the logarithm of zero.
+#: Replaces the logarithm of zero.
 TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """Plausibility, and how far the goal is, on a grid over one or two features.
+    """Plausibility and goal on a grid over one or two features.
 
     With one or two features in all this is the landscape itself. With more, it is the part of it
     that the path crosses and would continue to: exact on the path, see `complete`.
@@ -31,8 +31,8 @@ class Terrain:
         plausibility: log p in standard deviations from its mean over the density's draws; shape
             `(y, x)`, or `(x,)` for one feature.
         probable: positive where the target is probable enough, negative elsewhere; None if a
-            classifier judged the class, which the density cannot tell, or judges are not at hand.
-        plausible: the same for the threshold of plausibility.
+            classifier judged the class, which the density does not know, or judges are missing.
+        plausible: positive where log p reaches the threshold of plausibility.
         path: the waypoints on these features, in user units, shape `(waypoints, axes)`.
     """
 
@@ -55,7 +55,7 @@ def terrain(e: Answer, *, features: tuple[str, str] | None = None, size: int = 8
     """Evaluate the density around a path.
 
     Args:
-        e: an explanation that knows its density.
+        e: an explanation with its density.
         features: the two axes; those that change most when left out.
         size: grid points along each axis.
 
@@ -79,7 +79,7 @@ def terrain(e: Answer, *, features: tuple[str, str] | None = None, size: int = 8
     grid = np.column_stack([part.ravel() for part in mesh])
     ground = complete(grid, columns, route, density.pool(e.target).X)
     codes = list(density.encoding_.code_sizes)
-    ground[:, codes] = path[-1, codes]  # seen as it is where the path ends
+    ground[:, codes] = path[-1, codes]  # those of the end of the path
     log_joint = density.log_joint(ground)
     log_prob = log_sum_exp(log_joint).reshape(mesh[0].shape)
     probable = None
@@ -102,7 +102,7 @@ def log_share(
 ) -> FloatArray | None:
     """Return log p(target | x) of model-space rows, as density or committee judge; None if neither.
 
-    A classifier would have to be asked thousands of times for a picture.
+    A classifier would have to predict thousands of rows for a picture.
     """
     index = density.class_index(e.target)
     if e.provenance.judge == "density":
@@ -120,7 +120,7 @@ def log_odds(log_share: FloatArray) -> FloatArray:
 
 
 def heart_of_goal(e: Answer, density: ConditionalDensity, end: FloatArray) -> FloatArray:
-    """Return where a path would continue to: the middle of the cases of the goal near its end."""
+    """Return where a path would continue to: the centre of the goal's cases near its end."""
     pool = density.pool(e.target)
     inside = log_sum_exp(pool.log_joint) >= e.provenance.min_log_prob
     if (share := log_share(e, density, pool.X, pool.log_joint)) is not None:
@@ -134,17 +134,17 @@ def heart_of_goal(e: Answer, density: ConditionalDensity, end: FloatArray) -> Fl
 def complete(
     grid: FloatArray, columns: list[int], path: FloatArray, cases: FloatArray
 ) -> FloatArray:
-    """Complete grid points over some columns to whole rows, to look at a path from above.
+    """Complete grid points over some columns to whole rows around a path.
 
-    On the path the other columns are as on the path. Beside it they change with the grid's
-    columns, as they do from case to case (linear regression): else all ground beside the path
-    would be implausible just because a column was left behind.
+    On the path the other columns are those of the path. Beside it they change with the grid's
+    columns as they do among cases (linear regression); otherwise all terrain beside the path
+    would be implausible merely because other columns do not change.
 
     Args:
         grid: shape `(points, len(columns))`.
-        columns: which columns the grid is over.
+        columns: columns of the grid's axes.
         path: waypoints, shape `(waypoints, n)`.
-        cases: rows from which to learn what goes together, shape `(rows, n)`.
+        cases: rows of the regression, shape `(rows, n)`.
 
     Returns:
         shape `(points, n)`.
@@ -158,7 +158,7 @@ def complete(
     seen = stations[:, columns]
     distance = ((grid[:, None, :] - seen) ** 2).sum(axis=2)
     nearest = distance.min(axis=1, keepdims=True)
-    # The nearest station counts on the path, an average of several far from it: no cliffs.
+    # On the path the nearest station counts, far from it an average of several: no cliffs.
     shares = np.exp(-8.0 * (distance / np.maximum(nearest, 1e-12) - 1.0))
     shares /= shares.sum(axis=1, keepdims=True)
     rows: FloatArray = grid @ slopes + shares @ (stations - seen @ slopes)
@@ -184,7 +184,7 @@ def _choose(e: Answer, features: tuple[str, str] | None) -> tuple[str, ...]:
 
 
 def _axis(values: FloatArray, size: int) -> FloatArray:
-    """Return the grid of one axis, in model space: the path, and room beside it."""
+    """Return the grid of one axis, in model space: the range of the path and a margin."""
     low, high = float(values.min()), float(values.max())
     room = max(0.25 * (high - low), 0.8)
     return np.linspace(low - room, high + room, size)

@@ -1,4 +1,4 @@
-"""An explanation as text: the steps a person would read out, in original units."""
+"""An explanation as text: the steps in plain words, in original units."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from daace._wording import quote
 from daace.explain.answers.answer import Answer, is_number
 from daace.explain.answers.opinions import Limit
 
-#: Changes of each step that get a line of their own; the others share one.
+#: Number of changes of each step that get a line of their own; the others share one.
 NAMED = 5
 
-#: Of that shared line.
+#: Width of that shared line.
 WIDTH = 90
 
-#: What happens if less is changed.
+#: The consequence of smaller changes.
 MISSED: dict[Limit, str] = {
-    "posterior": "would not be enough for the probability that was asked for",
-    "plausibility": "would end at a case that is less typical than was asked for",
+    "posterior": "would not be enough for the required probability",
+    "plausibility": "would end at a case that is less typical than required",
 }
 
 
@@ -53,7 +53,7 @@ def describe(e: Answer, *, features: int = NAMED) -> str:
 
 
 def follow_sentence(e: Answer) -> str:
-    """Say which changes come with the others and need no action; nothing if there are none."""
+    """Return the sentence on changes that come with the others, or an empty string."""
     names = e.certainty.follow
     if not names:
         return ""
@@ -63,7 +63,7 @@ def follow_sentence(e: Answer) -> str:
 
 
 def sentences_of_certainty(e: Answer) -> list[str]:
-    """Return what can be said for the end: how much is enough, how sure, how usual."""
+    """Return sentences on the end: how much is enough, how sure, how usual."""
     if not e.step_count:
         return []
     before, after = (float(e.along["posterior"].iloc[k]) for k in (0, -1))
@@ -84,7 +84,7 @@ def sentences_of_certainty(e: Answer) -> list[str]:
 
 
 def most_sceptical(e: Answer) -> str:
-    """Return whose probability it is, where several judges decide."""
+    """Return whose probability it is, if several judges decide."""
     count = int(e.judges["decides"].sum())
     return f", according to the most sceptical of {count} models" if count > 1 else ""
 
@@ -130,14 +130,14 @@ def headline(e: Answer) -> str:
     if e.current == e.target:
         likely = f"'{e.target}' is the most probable class already"
         if not e.found:
-            return f"{likely}, but no path to what was asked for was found ({e.status})."
-        return f"{likely}; what was asked for takes {count}."
+            return f"{likely}, but no path to the goal was found ({e.status})."
+        return f"{likely}; reaching the goal takes {count}."
     way = f"rom '{e.current}' to '{e.target}'"
     return f"F{way} in {count}." if e.found else f"No path f{way} was found ({e.status})."
 
 
 def advice(e: Answer) -> list[str]:
-    """Return what was asked, and what to relax so that a path can be found; one entry a line."""
+    """Return the thresholds, and what to relax so that a path can be found; one entry per line."""
     if e.status == "invalid_row":
         return list(e.notes)
     asked = e.provenance
@@ -162,7 +162,7 @@ def advice(e: Answer) -> list[str]:
     if options and (e.status == "goal_unreachable" or e.relax):
         lines.append(f"To find a path, {', or '.join(options)}.")
     unheeded = [name for name in ("max_changed", "integer") if asked.constraints.get(name)]
-    if e.relax and unheeded:  # they were not looked at: without them there was no path either
+    if e.relax and unheeded:  # not examined: without them there was no path either
         lines.append(f"These values hold for a path without {quote(unheeded)}.")
     return lines
 
@@ -202,8 +202,8 @@ def step_table(
 
     Args:
         e: the answer.
-        changes: as `e.changes` returns them.
-        features: how many get a line of their own.
+        changes: the changes from `e.changes`.
+        features: number of features that get a line of their own.
         sized: whether to add their size in standard deviations, and only count the others.
     """
     if changes.empty:
@@ -225,7 +225,7 @@ def step_table(
 
 
 def values_of_others(e: Answer, changes: pd.DataFrame, features: int) -> str:
-    """Return the values that features reach beyond the largest changes; nothing if there are none.
+    """Return the values of features beyond the largest changes; empty if there are none.
 
     Someone who follows the steps has to make these changes too.
     """
@@ -236,13 +236,13 @@ def values_of_others(e: Answer, changes: pd.DataFrame, features: int) -> str:
 
 
 def smaller_changes(changes: pd.DataFrame, features: int) -> str:
-    """Say how many changes there are beyond the largest ones; nothing if there are none."""
+    """Return the number of changes beyond the largest ones, in words; empty if there are none."""
     rest = len(changes) - features
     return f"and {rest} smaller change{'s' * (rest > 1)}" if rest > 0 else ""
 
 
 def format_change(e: Answer, feature: str, before: Any, after: Any) -> tuple[str, str]:
-    """Return both values with their unit, with digits enough to tell them apart.
+    """Return both values with their unit, with enough digits to distinguish them.
 
     Values are given to about a hundredth of the feature's standard deviation, and finer where
     the change is smaller than that.
@@ -257,7 +257,7 @@ def format_change(e: Answer, feature: str, before: Any, after: Any) -> tuple[str
     grain = min(sd, 30 * step) if step > 0 else sd
     size = max(abs(before), abs(after))
     old, new = (format_number(value, grain, size) for value in (before, after))
-    while "." in old and old[-1] == new[-1] == "0":  # digits that neither needs
+    while "." in old and old[-1] == new[-1] == "0":  # neither needs this digit
         old, new = old[:-1], new[:-1]
     old, new = (text.rstrip(".") for text in (old, new))
     return f"{old} {unit}".rstrip(), f"{new} {unit}".rstrip()
@@ -276,7 +276,7 @@ def format_level(value: Any) -> str:
 
 
 def format_size(change: float, size: float) -> str:
-    """Return the size of a change: in standard deviations, or that it is a switch."""
+    """Return the size of a change: in standard deviations, or 'switch'."""
     return "switch" if np.isnan(change) else format_sd(size)
 
 

@@ -1,4 +1,4 @@
-"""What tells a density, classifier or planner from another of the same kind: digests."""
+"""Digests that identify densities, classifiers and planners."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from daace.exceptions import InvalidInput
 from daace.explain.asking.settings import Settings
 from daace.explain.judging.classifier import ClassifierPosterior
 
-#: Draws of the density at which it, and a classifier, are compared; gradients at fewer.
+#: Number of draws at which densities and classifiers are compared; fewer for gradients.
 DRAWS, GRADIENTS = 1000, 32
 
-#: Rows that a classifier is asked about at once; if it fails on one, all of them are left out.
+#: Number of rows in one call of a classifier; if it fails on one, all of them are left out.
 ASKED = 100
 
 #: Numbers are compared in steps of its inverse, 3e-6: sums of a forest's trees, or of matrix
@@ -30,7 +30,7 @@ STEPS = 1e5 * np.pi
 
 
 def identify_settings(settings: Settings) -> dict[str, Any]:
-    """Return all that the answers of some settings depend on, by name."""
+    """Return everything that the answers of some settings depend on, by name."""
     judge, planner = settings.classifier_posterior, settings.planner
     return {
         "features": list(settings.density.features_),
@@ -61,10 +61,9 @@ def identify_committee(settings: Settings) -> str | None:
 
 
 def identify_density(density: ConditionalDensity) -> str:
-    """Return a digest of all that a density has learned.
+    """Return a digest of the learned state of a density.
 
-    That is its arrays; or, for one of your own class that has no `to_arrays`, log p(x, y) of fixed
-    draws.
+    This is its arrays or, for a class of your own without `to_arrays`, log p(x, y) of fixed draws.
 
     Example:
         >>> from daace import GaussianMixture
@@ -105,17 +104,17 @@ def identify_density(density: ConditionalDensity) -> str:
 def identify_judge(
     judge: ClassifierPosterior, density: ConditionalDensity, *, budget: int | None
 ) -> str:
-    """Return a digest of what a classifier answers about fixed draws of the density.
+    """Return a digest of a classifier's predictions of fixed draws of the density.
 
     Args:
         judge: the classifier.
-        density: that it goes with.
-        budget: rows that it may be asked about, if there is a limit.
+        density: the density of the model.
+        budget: maximum number of rows to predict, if there is a limit.
     """
     count = DRAWS if budget is None else min(DRAWS, budget)
     X = _draws(density, count)
     answers = {str(first): answer for first, answer in _answers(judge, X)}
-    if judge.has_grad:  # a function of the user's, and so to be compared too
+    if judge.has_grad:  # compared, too: a function of the user's
         few = X[:GRADIENTS]
         for index in range(len(judge.classes_)):
             slopes = judge.log_posterior_and_gradient(few, index)[1]
@@ -131,7 +130,7 @@ def identify_planner(planner: Any) -> str:
 
 
 def _answers(judge: ClassifierPosterior, X: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Yield the class probabilities block by block, nothing of a block on which it fails."""
+    """Yield the class probabilities block by block, except blocks on which the classifier fails."""
     for first in range(0, len(X), ASKED):
         try:
             yield first, _steps(np.exp(judge.log_posterior(X[first : first + ASKED])))

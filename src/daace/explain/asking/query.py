@@ -1,4 +1,4 @@
-"""Which rows are asked about, and which class each is to reach."""
+"""Queries: rows, and the class that each is to reach."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from daace.landscape.rows import UserRow
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Rows in user units, and what is asked about each.
+    """Rows in user units, with target and goal of each.
 
-    Problems are built from it where they are solved, each once.
+    Problems are built from it when they are solved, each once.
 
     Attributes:
-        settings: what the rows share.
+        settings: settings that the rows share.
         values: shape `(rows, features)`, in the model's order; NaN where there is no number.
-        targets: the class asked for, None where none was or can be found.
-        goals: one for each class asked for. Rows with the same target share one object.
-        goal_of: the number of each row's goal; -1 for rows that cannot be explained.
+        targets: target of each row; None if it was not given and does not follow from the row.
+        goals: one for each target. Rows with the same target share one object.
+        goal_of: the index of each row's goal; -1 for rows that cannot be explained.
         invalid: why a row cannot be explained, by its position.
-        labels: the class that each row is recorded with, None where it is not known.
+        labels: the recorded class of each row, None if unknown.
         first: number of the first row, where these are part of a longer table.
         start_logs: the classifier's log p(y | x) of each row; None if there is no classifier.
         raw: as in `Rows`.
@@ -56,11 +56,11 @@ class Query:
     def of(
         cls, settings: Settings, rows: Rows, target: object, *, strict: bool, first: int = 0
     ) -> Query:
-        """Find out what is asked about each row.
+        """Build the query about some rows.
 
         Args:
-            settings: what the rows share.
-            rows: as they were read.
+            settings: settings that the rows share.
+            rows: the rows as they were read.
             target: one class, one per row, or None for the less probable of two.
             strict: raise for a row that cannot be explained.
             first: number of the first row, where these are part of a longer table.
@@ -101,15 +101,15 @@ class Query:
 
     @classmethod
     def of_row(cls, settings: Settings, row: object, target: object) -> Query:
-        """Find out what is asked about one row.
+        """Build the query about one row.
 
         Args:
-            settings: what is asked besides row and target.
+            settings: the settings: everything besides row and target.
             row: a Series, dict, one-row frame or array in user units.
             target: a class, or None for the less probable of two.
 
         Raises:
-            InvalidInput: as `of`; or it is not one row.
+            InvalidInput: as in `of`; or it is not one row.
         """
         return cls.of(settings, read_row(settings.density, row), target, strict=True)
 
@@ -140,9 +140,9 @@ class Query:
         return self.raw.iloc[[row]]
 
     def judge(self, row: int) -> ClassifierPosterior | Committee | None:
-        """Return who decides the class of a row in place of the density; None if that does.
+        """Return the judge of a row in place of the density; None if the density judges.
 
-        A classifier sees cells that the model does not name as they are.
+        A classifier gets the original cells of levels that the model does not name.
         """
         judge, like = self.settings.other_judge, self.like(row)
         if like is None or not isinstance(judge, ClassifierPosterior):
@@ -176,12 +176,12 @@ class Query:
 
 
 def refuse(invalid: Mapping[int, str], rows: int, *, place: str = "", first: int = 0) -> None:
-    """Raise `InvalidInput` if there are rows that cannot be explained: why, and which.
+    """Raise `InvalidInput` if there are rows that cannot be explained, with rows and reasons.
 
     Args:
-        invalid: why, by position.
-        rows: how many were asked about; that of a single one is not named.
-        place: what the message begins with.
+        invalid: the reasons by position.
+        rows: number of rows; a single one is not named.
+        place: beginning of the message.
         first: number of the first row.
     """
     if not invalid:
@@ -197,7 +197,7 @@ def refuse(invalid: Mapping[int, str], rows: int, *, place: str = "", first: int
 
 
 def target_of_each(target: object, rows: int) -> list[Any]:
-    """Return the class that each row is to reach; None for those that were not given one.
+    """Return the class that each row is to reach; None for rows without a given one.
 
     Raises:
         InvalidInput: there are several, but not one per row.

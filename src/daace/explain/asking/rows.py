@@ -1,4 +1,4 @@
-"""Rows as users have them: the model's numbers, what cannot be read, and the other columns."""
+"""Reads users' rows: the model's numbers, unreadable cells, and the other columns."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Rows:
 
     Attributes:
         values: in user units and the model's order of features; NaN where there is no number.
-        labels: the class that each row is recorded with; None if there is no such column.
+        labels: the recorded class of each row; None if there is no such column.
         invalid: why a row cannot be read, by its position.
-        others: the columns that the model does not know, as they came.
-        raw: the columns with levels that the model does not name, as they came; None without any.
+        others: the columns that the model does not know, unchanged.
+        raw: the columns with levels that the model does not name, unchanged; None without any.
     """
 
     values: FloatArray
@@ -48,7 +48,7 @@ def read_row(density: ConditionalDensity, row: object) -> Rows:
 
     Args:
         density: knows names and units.
-        row: in user units.
+        row: row in user units.
 
     Raises:
         InvalidInput: it is not one row with a finite number for every feature of the density.
@@ -64,7 +64,7 @@ def read_row(density: ConditionalDensity, row: object) -> Rows:
 
 
 def read_rows(density: ConditionalDensity, given: object) -> Rows:
-    """Read a frame or array; what is wrong with single rows is kept, not raised.
+    """Read a frame or array; errors of single rows are kept, not raised.
 
     Args:
         density: knows names and units.
@@ -98,7 +98,7 @@ def read_rows(density: ConditionalDensity, given: object) -> Rows:
 
 
 def read_coded(frame: pd.DataFrame, encoding: Encoding) -> tuple[FloatArray, dict[int, str]]:
-    """Return rows as numbers and codes, and why some cannot be read; NaN stands for those."""
+    """Return rows as numbers and codes, NaN where they cannot be read, and the reasons."""
     try:
         return encoding.encode(frame), {}
     except InvalidInput:
@@ -117,9 +117,9 @@ def _labels(density: ConditionalDensity, frame: pd.DataFrame) -> list[Any] | Non
 
 
 def read_column(column: pd.Series) -> tuple[FloatArray, dict[int, str]]:
-    """Return the numbers of a column, NaN where there is none, and what is there instead.
+    """Return the numbers of a column, NaN where there is none, and the other cells' content.
 
-    Text that is a plain number counts as one: a single word makes a whole column text.
+    Text that is a plain number counts as one: a single word turns a whole column into text.
 
     Example:
         >>> values, instead = read_column(pd.Series(["1.5", None, "many"]))

@@ -1,4 +1,4 @@
-"""Everything that one call of a front door has to say besides rows and target, checked once."""
+"""The settings of a query, everything besides rows and target, checked once."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ from daace.notes import Note
 from daace.planners.base import Planner
 from daace.planners.optimizer import PathOptimizer
 
-#: Who may decide the class, if no classifier does.
+#: Possible judges of the class if there is no classifier.
 JUDGES = ("committee", "density")
-#: What to look for where no planner is given: paths that change few features, where they are held
-#: as long as the cost grows by at most a quarter; or the cheapest path, whatever it changes.
+#: Default planners: for paths that change few features, which are held as long as the cost grows by
+#: at most a quarter; or for the cheapest path, whatever it changes.
 PLANNERS = {"few": PathOptimizer(sparsity=0.25), "all": PathOptimizer()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Settings:
-    """What all rows of a query share.
+    """The settings that all rows of a query share.
 
     Args:
         density: a fitted density.
-        planner: searches for a path; that of `changes` when None.
+        planner: planner of the paths; that of `changes` when None.
         changes: 'few' or 'all', a key of `PLANNERS`; not used if there is a planner.
         penalty: exponent of the local cost.
-        scale: of the landscape, 'relative' or 'nll'.
+        scale: scale of the landscape, 'relative' or 'nll'.
         plausibility: threshold of log p at the end, in standard deviations from its mean over the
             density's draws.
         min_log_prob: threshold of log p itself; overrides `plausibility`.
         min_posterior: smallest probability of the target at the end; when None, the committee's
             own where it decides, 0.5 otherwise.
-        constraints: what may change; anything when None.
+        constraints: rules of what may change; None for no rules.
         judge: 'committee' or 'density' decides the class, unless a classifier does; when None,
             the committee if there is one.
-        committee: trained beside the density; None if there is none.
+        committee: the committee trained beside the density; None if there is none.
         judges: the classifier that decides the class; None if there is none.
-        classifier_budget: rows that a search may ask the classifier about; no limit when None.
-        held_out: how the density does on held-out rows.
+        classifier_budget: maximum number of rows for the classifier in a search; None for no limit.
+        held_out: performance of the density on held-out rows.
         round: whether answers have round values where goal and rules allow it.
         time_limit: seconds; overrides that of the planner.
         seed: each row has its own random generator, spawned from it.
 
     Raises:
-        InvalidInput: one of them is not what was expected.
+        InvalidInput: a setting is invalid.
     """
 
     density: ConditionalDensity
@@ -107,7 +107,7 @@ class Settings:
         _ = self.landscape, self.goal(None), self.search, self.classifier_posterior
 
     def _check_judge(self) -> None:
-        """Raise `InvalidInput` unless there is the judge that was asked for."""
+        """Raise `InvalidInput` if the chosen judge does not exist."""
         if self.judge is not None:
             check_choice("judge", self.judge, JUDGES)
         if self.committee is not None and self.committee.density is not self.density:
@@ -141,7 +141,7 @@ class Settings:
 
     @cached_property
     def rules(self) -> Constraints:
-        """The constraints, with what they leave open as an explainer has it.
+        """The constraints, with an explainer's defaults for `natural` and `given`.
 
         On tables with codes natural rules hold, and what is fixed is given.
         """
@@ -154,7 +154,7 @@ class Settings:
 
     @cached_property
     def classifier_posterior(self) -> ClassifierPosterior | None:
-        """The classifier as the rules let it see rows; None if there is none."""
+        """The classifier, with rows in the form that the rules allow; None if there is none."""
         if self.judges is None:
             return None
         natural = self.density.encoding_.features if self.rules.natural else ()
@@ -163,14 +163,14 @@ class Settings:
 
     @property
     def decides(self) -> str:
-        """Who decides the class: 'classifier', 'committee' or 'density'."""
+        """Kind of the judge: 'classifier', 'committee' or 'density'."""
         if self.judges is not None:
             return "classifier"
         return self.judge or ("density" if self.committee is None else "committee")
 
     @property
     def other_judge(self) -> ClassifierPosterior | Committee | None:
-        """Who decides the class in place of the density; None if the density does."""
+        """The judge of the class in place of the density; None if the density judges."""
         known = {"classifier": self.classifier_posterior, "committee": self.committee}
         return known.get(self.decides)
 
@@ -181,24 +181,24 @@ class Settings:
 
     @cached_property
     def search(self) -> Planner:
-        """The planner, with the time limit that was asked for."""
+        """The planner, with the time limit of the settings."""
         planner: Any = PLANNERS[self.changes] if self.planner is None else self.planner
         if self.time_limit is None:
             return planner  # type: ignore[no-any-return]
         if not (is_dataclass(planner) and hasattr(planner, "time_limit")):
             raise InvalidInput(
-                f"'time_limit' must be left out: a {type(planner).__name__} knows no time limit.",
+                f"'time_limit' must be left out: a {type(planner).__name__} has no time limit.",
                 argument="time_limit",
             )
         return replace(planner, time_limit=self.time_limit)  # type: ignore[type-var, return-value]
 
     @cached_property
     def weakness(self) -> tuple[Note, ...]:
-        """A note on a density that does badly on held-out rows."""
+        """A note on a density that performs badly on held-out rows."""
         return find_weakness(self.held_out, classified=self.decides != "density")
 
     def goal(self, target: object) -> Goal:
-        """Return the goal of rows with this target; of any target where it is None."""
+        """Return the goal of rows with this target; that of any target if None."""
         asked = 0.5 if self.min_posterior is None else self.min_posterior
         if self.min_posterior is None and self.decides == "committee" and target is not None:
             assert self.committee is not None
@@ -211,7 +211,7 @@ class Settings:
         )
 
     def box(self, target: object) -> tuple[FloatArray, FloatArray] | None:
-        """Return where paths to a class may lead: as far as its rows; None if only draws tell."""
+        """Return the box of paths to a class, which spans its rows; None for that of the draws."""
         if self.committee is None or self.decides == "density":
             return None
         return self.committee.box(self.density.class_index(target))
@@ -219,7 +219,7 @@ class Settings:
     def excluded(self, rows: Rows) -> dict[int, str]:
         """Return why the constraints exclude rows that can be read, by position.
 
-        Building the problems says the same; this is for those who want to know beforehand.
+        Building the problems finds the same; this is a check in advance.
         """
         found = {}
         for row, x in enumerate(self.density.standardizer_.transform(rows.values)):
@@ -236,7 +236,7 @@ class Settings:
         """Return the judge of one search; None if the density judges.
 
         Args:
-            judge: who decides the class in place of the density.
+            judge: judge of the class in place of the density.
         """
         if not isinstance(judge, ClassifierPosterior):
             return judge

@@ -25,7 +25,7 @@ def solve(query: Query) -> dict[int, Solved | str]:
     """Plan a path for each row, on one thread.
 
     Returns:
-        by position the problem and its plan; or, for a row that cannot be explained, the reason.
+        By position the problem and its plan; or, for a row that cannot be explained, the reason.
     """
     posterior = query.settings.posterior(query.settings.other_judge)
     solved: dict[int, Solved | str] = dict(query.invalid)
@@ -56,12 +56,12 @@ def solve_row(query: Query, row: int = 0) -> Solved:
 def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solved]:
     """Plan a path for each of the problems of some rows, together.
 
-    Where the classifier fails, they are planned one by one: what it cannot judge on the path of one
-    row does not cost the others their answers.
+    If the classifier fails, they are planned one by one, so that its failure on the path of one row
+    does not affect the others.
 
     Args:
-        query: what was asked.
-        problems: by the position of their row.
+        query: the query.
+        problems: problems by the position of their row.
     """
     if not problems:
         return {}
@@ -99,10 +99,10 @@ def solve_problems(query: Query, problems: dict[int, Problem]) -> dict[int, Solv
 def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:
     """Return the plan of another search for a row's problem, as `solve_row` would return it.
 
-    It is made readable, and what the classifier says of the waypoints is part of the plan.
+    It is made readable, and the classifier's predictions of the waypoints are part of the plan.
 
     Args:
-        query: what was asked about one row.
+        query: a query about one row.
         problem: its problem.
         plan: a path for it.
     """
@@ -118,7 +118,7 @@ def report_judgement(query: Query, problem: Problem, plan: Plan) -> Plan:
 
 
 def _stopped(plan: Plan, status: Status, reason: Note) -> Plan:
-    """Return the plan of a search that ended because a classifier was not asked any more."""
+    """Return the plan of a search that ended because the classifier's budget was spent."""
     if plan.status is Status.ALREADY_THERE:
         return plan
     if plan.found:

@@ -16,14 +16,14 @@ Entry = tuple[Any, ...]
 
 
 class Argument(ABC):
-    """How the rules of one kind are given: as a keyword, on a page, in a shell.
+    """The form in which rules of one kind are given: as a keyword, on a page, in a shell.
 
     The value of the keyword is a collection; each of its entries makes one rule. An entry is a
     tuple, the fields of that rule.
 
     Attributes:
         empty: the value without any rule.
-        metavar: what one entry looks like in a shell, for the help text.
+        metavar: placeholder of one entry in the help text of the shell.
         repeated: whether there can be more than one entry.
     """
 
@@ -33,10 +33,10 @@ class Argument(ABC):
 
     @abstractmethod
     def check(self, name: str, value: Any) -> Any:
-        """Return the value of the keyword `name` in the form that is kept.
+        """Return the value of the keyword `name` in its stored form.
 
         Raises:
-            InvalidInput: it is of another form or out of range.
+            InvalidInput: it has the wrong form or is out of range.
         """
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Argument(ABC):
         """Return the value that has these entries."""
 
     def subject(self, entry: Entry) -> object:
-        """Return what an entry is about; a later entry about the same replaces it."""
+        """Return the subject of an entry; a later entry with the same subject replaces it."""
         return entry[0]
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Argument(ABC):
         """Return the entry that the text of an option stands for.
 
         Raises:
-            InvalidInput: the text has another form.
+            InvalidInput: the text has the wrong form.
         """
 
     @abstractmethod
@@ -118,10 +118,10 @@ class Numbers(Argument):
     """A mapping from features to numbers or, of ordered features, to levels that are text.
 
     Args:
-        expected: what the numbers must be.
-        good: whether a number is that.
-        stricter: which of two numbers for the same feature rules out more.
-        levels: whether there may be levels.
+        expected: description of valid numbers, for messages.
+        good: whether a number is valid.
+        stricter: returns the stricter of two numbers for the same feature.
+        levels: whether levels are accepted, too.
     """
 
     expected: str
@@ -199,8 +199,8 @@ class Single(Argument):
     """One number for the whole path; None where there is no such rule.
 
     Args:
-        check_number: raises `InvalidInput`, given the argument's name and a value out of range.
-        read: makes the number of a text, or raises `ValueError`.
+        check_number: takes the argument's name and a value; raises `InvalidInput` if it is invalid.
+        read: converts text to the number, or raises `ValueError`.
     """
 
     check_number: Callable[[str, object], None]

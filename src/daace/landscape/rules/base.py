@@ -24,11 +24,11 @@ class Rule(ABC):
 
     1. Its fields are one entry of its argument: `feature` for `Names`, `feature` and `number` for
        `Numbers`, `number` for `Single` (see `daace.landscape.rules.argument`).
-    2. The class attributes `name`, `option`, `help` and `argument` say how it is given.
+    2. The class attributes `name`, `option`, `help` and `argument` define how it is given.
     3. `compile` writes the rule into a `Draft`, in model space and in user units, and raises
        `InvalidInput` if the start breaks it: the start belongs to every path.
-    4. If the rule has a number that can be moved until there is a path, `relaxation` says how.
-    5. If it can contradict another rule, `check_together` looks at both.
+    4. If the rule has a number that can be moved until a path exists, `relaxation` describes how.
+    5. If it can contradict another rule, `check_together` checks both.
 
     Register it by one line in `daace.landscape.constraints.Constraints`: its keyword. The keyword,
     JSON, pages, reasons and the shell's option then work. Planners see `FeasibleSet` only, so no
@@ -40,9 +40,9 @@ class Rule(ABC):
         help: the option's help text.
         argument: form of the keyword's value.
         can_block: whether the rule can keep a path from being found. Weights and steps cannot.
-        kinds: kinds of features that the rule can be about; "atoms" for numbers that have some.
-        searched: whether only a search can tell if the rule can be kept: slow, so the question
-            whether it blocks every path is asked first, and of this rule alone.
+        kinds: kinds of features that the rule applies to; "atoms" for numbers with atoms.
+        searched: whether it takes a search to find out if the rule can be kept. That is slow, so
+            whether it blocks every path is tested first, and for this rule alone.
 
     Example:
         >>> from daace.landscape.rules.bounds import Lower
@@ -83,8 +83,8 @@ class Rule(ABC):
         """Check that the rule fits the table, whatever the start.
 
         Raises:
-            InvalidInput: the rule cannot be about a feature of this kind, or names a level that the
-                feature does not have.
+            InvalidInput: the rule does not apply to a feature of this kind, or names a level that
+                the feature does not have.
         """
         for name in self.features():
             feature = encoding.features[encoding.names.index(name)]
@@ -120,7 +120,7 @@ class Rule(ABC):
 
     @property
     def subject(self) -> tuple[str, object]:
-        """What the rule is about; a later one about the same replaces it."""
+        """The subject of the rule; a later rule with the same subject replaces it."""
         return self.name, self.argument.subject(self.entry)
 
     def features(self) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ class Rule(ABC):
         return self.argument.words(self.name, self.entry)
 
     def listed(self) -> str:
-        """Return the rule as part of a list of settings, where its name stands in front."""
+        """Return the rule as part of a list of settings, without its name."""
         return self.argument.listed(self.entry)
 
     def in_shell(self) -> str:
@@ -149,9 +149,9 @@ class Relaxation:
     """How a rule is relaxed by moving a number.
 
     Attributes:
-        now: the number as it is.
+        now: the present number.
         needed: returns the number at which the end of a path, a row in user units, keeps the rule.
-        moved: returns the rules that take its place if the number is moved.
+        moved: returns the rules that replace it if the number is moved.
     """
 
     now: float

@@ -154,8 +154,8 @@ def _in_model_space(rule: Lower | Upper, number: float, draft: Draft, *, side: i
 
     Args:
         rule: a bound.
-        number: of the bound, in user units.
-        draft: knows the start and the scaling.
+        number: the bound, in user units.
+        draft: the draft, with the start and the scaling.
         side: 1 for a lower bound, -1 for an upper one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Rules on codes in the making."""
+"""A draft of the rules on codes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from daace.data.kinds import Feature
 from daace.exceptions import InvalidInput
 from daace.landscape.code_rules import AtomRule, CodeRules
 
-#: Distance from an atom, in standard deviations, from which on a value is elsewhere.
+#: Distance from an atom, in standard deviations, beyond which a value is off the atom.
 BESIDE = 0.01
 
 
 class CodeDraft:
-    """What the codes of one problem obey, written down one by one.
+    """The rules on the codes of one problem, written one by one.
 
     Pooled levels are never a target. A missing number stays missing, and no number becomes
-    missing, unless `allow` names that.
+    missing, unless `allow` permits it.
 
     Args:
-        encoding: of the density, with codes.
+        encoding: the density's encoding, with codes.
 
     Attributes:
-        encoding: of the density.
+        encoding: the density's encoding.
     """
 
     def __init__(self, encoding: Encoding) -> None:
@@ -94,7 +94,7 @@ class CodeDraft:
         return j not in self._outside or not self._outside[j][int(code)]
 
     def forbid_gaps(self) -> None:
-        """Let no feature become missing, unless `allow` named that."""
+        """Let no feature become missing, unless `allow` permits it."""
         for j, feature in enumerate(self.encoding.features):
             if feature.coded and feature.gap_code is not None and j not in self._named:
                 self._may[j][:, feature.gap_code] = False
@@ -125,15 +125,15 @@ class CodeDraft:
         scale: FloatArray,
         mean: FloatArray,
     ) -> CodeRules:
-        """Return what has been written.
+        """Return the rules that have been written.
 
         Args:
             x: the start in model space.
-            lower: bounds in model space, natural ones included.
-            upper: bounds, of the same shape.
+            lower: lower bounds in model space, natural ones included.
+            upper: upper bounds, of the same shape.
             direction: 1 where a feature may only rise, -1 only fall, 0 free.
             scale: standard deviation of each column, in user units.
-            mean: of each column, in user units.
+            mean: mean of each column, in user units.
         """
         features, may = self.encoding.features, {c: t.copy() for c, t in self._may.items()}
         atoms = []

@@ -26,7 +26,7 @@ class CompiledRules:
     """Rules as planners and answers need them.
 
     Attributes:
-        feasible: where waypoints may be, in model space.
+        feasible: the feasible set of waypoints, in model space.
         to_user: the map from waypoints to rows in user units.
     """
 
@@ -40,21 +40,21 @@ class Draft:
     The start is never excluded: bounds are moved to it where they would.
 
     Args:
-        features: names, in the model's order.
-        standardizer: of the density.
+        features: names of the features, in the model's order.
+        standardizer: the density's standardizer.
         x: the start in model space.
         row: the start in user units.
-        rules: all that will be written, for those whose message depends on others.
-        encoding: what the columns are; plain numbers when left out.
+        rules: all rules that will be written, for messages that depend on other rules.
+        encoding: the encoding of the columns; plain numbers when left out.
 
     Attributes:
         position: index of each feature.
-        mean: of each feature, in user units.
+        mean: mean of each feature, in user units.
         scale: standard deviation of each feature, in user units.
-        weights: of each feature in the length of a path.
+        weights: weight of each feature in the length of a path.
         steps: largest change of each feature between waypoints, in user units.
         whole: which features must be whole numbers.
-        most: how many features may change; None for any number.
+        most: how many features may change; None for no limit.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Draft:
         self.bound_above(j, model=self.x[j], user=self.row[j])
 
     def be_natural(self) -> None:
-        """Keep what every row kept: natural bounds, whole numbers, and no new gaps."""
+        """Keep the properties of all rows: natural bounds, whole numbers, and no new gaps."""
         if self.encoding is None:
             return
         for j, feature in enumerate(self.encoding.features):
@@ -155,7 +155,7 @@ class Draft:
         lower, upper = self._within(box)
         grid = Grid.of(np.flatnonzero(self.whole), self.mean, self.scale)
         lower, upper = grid.narrow(lower, upper)
-        lower, upper = np.minimum(lower, self.x), np.maximum(upper, self.x)  # but for rounding
+        lower, upper = np.minimum(lower, self.x), np.maximum(upper, self.x)  # up to rounding
         steps = np.where(self.whole, np.floor(self.steps), self.steps)
         grid = Grid.none() if "integer" in without else grid
         most = None if "max_changed" in without else self.most

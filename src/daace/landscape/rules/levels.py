@@ -26,7 +26,7 @@ class Levels(Argument):
 
     @property
     def metavar(self) -> str:  # type: ignore[override]
-        """What one entry looks like in a shell."""
+        """Placeholder of one entry in the help text of the shell."""
         return "FEATURE=FROM>TO,..." if self.pairs else "FEATURE=LEVEL,..."
 
     def check(self, name: str, value: Any) -> dict[str, tuple[Any, ...]]:

@@ -142,7 +142,7 @@ class LinkList(Argument):
     def read_text(self, name: str, text: str) -> Entry:
         try:
             return (Link(**read_link(text)),)
-        except InvalidInput as error:  # what it says of the link's parts needs its text in front
+        except InvalidInput as error:  # the message is about parts of the link
             raise error.at(f"Link '{text}': ") from None
         except ValueError as error:
             raise InvalidInput(

@@ -11,7 +11,7 @@ import numpy as np
 from daace._formats import exact
 from daace.data.numbers import UNSIGNED
 
-#: Between the sides of an equation; names that contain one of these are quoted.
+#: Separators of the sides of a relation; names that contain one of these are quoted.
 RELATION = re.compile(r"(<=|>=|==|=)")
 
 #: A sign begins a term only after a space: names such as capital-gain contain others.
@@ -20,19 +20,19 @@ SIGN = re.compile(r"(?:^|(?<=\s))([+-])")
 #: The bound that each relation sets on the left side.
 BOUNDS = {"<=": "at_most", ">=": "at_least", "=": "equals", "==": "equals"}
 
-#: What a link looks like, for messages.
+#: The form of a link, for messages.
 HOW = "write terms like 2*income with spaces around + and -, and names in double quotes if needed"
 
 
 def read_link(text: str) -> dict[str, Any]:
-    """Return the arguments of the `Link` that a text stands for.
+    """Return the arguments of the `Link` that a text describes.
 
     One of `=`, `<=`, `>=` stands between sums of terms; a sum may also be bounded on both sides,
-    as in `0 <= a + b <= 3`. A term is a feature, or a number times a feature. Names with signs or
-    with spaces around them stand in double quotes.
+    as in `0 <= a + b <= 3`. A term is a feature, or a number times a feature. Names that contain a
+    relation, or + or - after a space, are put in double quotes.
 
     Raises:
-        ValueError: the text is not a link; the message says what to do.
+        ValueError: the text is not a link.
 
     Example:
         >>> read_link("income - 3*rent >= 0")

@@ -24,8 +24,8 @@ class RuleOption:
     Attributes:
         name: the keyword in `Constraints` and the key in a TOML file.
         option: the option, such as `--max-step`.
-        help: what it means, in one sentence.
-        metavar: what its value looks like.
+        help: its help text, one sentence.
+        metavar: placeholder of its value in the help text.
         repeated: whether it can be given more than once.
         kind: the class of the rule.
     """
@@ -38,10 +38,10 @@ class RuleOption:
     kind: type[Rule]
 
     def parse(self, text: str) -> Rule:
-        """Return the rule that the value of the option stands for.
+        """Return the rule that the value of the option describes.
 
         Raises:
-            InvalidInput: the text has another form.
+            InvalidInput: the text has the wrong form.
         """
         return self.kind(*self.kind.argument.read_text(self.name, text))
 
@@ -72,16 +72,16 @@ def read_options(
     """Return the constraints that the options of a command give.
 
     Args:
-        given: the values of each option, by the name of the rule's keyword; None or nothing where
-            the option was not used.
+        given: the values of each option, by the rule's keyword; None or empty if the option was
+            not used.
         base: rules to start from, such as those of a file. An option about the same feature
-            replaces the rule there; all others stay.
+            replaces a rule of the file; all others are kept.
 
     Returns:
         the constraints; `base` itself if no option was used.
 
     Raises:
-        InvalidInput: a value has another form, or rules contradict each other. The error's
+        InvalidInput: a value has the wrong form, or rules contradict each other. The error's
             argument is the keyword.
 
     Example:
@@ -113,7 +113,7 @@ def read_rules(path: str | os.PathLike[str]) -> Constraints:
 
     Raises:
         MissingFile: there is no such file.
-        InvalidInput: it is not TOML, has an unknown key, or a rule in it is wrong.
+        InvalidInput: it is not TOML, has an unknown key, or a rule in it is invalid.
         OSError: the file cannot be read.
     """
     check_exists(path)

@@ -13,7 +13,7 @@ from daace.landscape.rules.draft import Draft
 
 @dataclass(frozen=True)
 class Weight(Rule):
-    """The change of a feature counts as many times in the length of a path."""
+    """The change of a feature is multiplied by a weight in the length of a path."""
 
     name = "weights"
     option = "--weight"

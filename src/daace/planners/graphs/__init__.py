@@ -2,9 +2,9 @@
 
 `edges` defines which points are joined and weights an edge by the cost of its segment; `graph`
 builds an immutable `Graph` and answers queries by Dijkstra's algorithm; `edge_switches` prices
-changes of codes on its edges. `goal_routes` reads routes
-to the goal of a problem from the answer, and `roadmap_graph` builds and caches the graph on draws
-of a density. `Face` and `Roadmap` plan on these graphs, and `seeding` takes its routes from them.
+changes of codes on its edges. `goal_routes` reads routes to the goal of a problem from the answer,
+and `roadmap_graph` builds and caches the graph on draws of a density. `Face` and `Roadmap` plan on
+these graphs, and `seeding` takes its routes from them.
 """
 
 from daace.planners.graphs.edges import EdgeKind, EdgeRule, distances, log_prob_along

@@ -1,4 +1,4 @@
-"""A graph in the making: work that was stopped by a time limit is continued, not repeated."""
+"""A draft of a graph: work that was stopped by a time limit is continued, not repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GraphDraft:
     Attributes:
         points: shape `(points, n)`.
         log_joint: log p(x, y) of the points, shape `(points, classes)`.
-        rule: which points are joined, and the weight of an edge.
+        rule: rule that joins points, and weights edges.
         begin: index of the first point of each edge; with codes each edge comes in both directions.
         end: index of the second point of each edge.
         radii: distance from each point to its k-th neighbour; infinite without k.
@@ -49,9 +49,9 @@ class GraphDraft:
         """Join points; no edge is evaluated yet.
 
         Args:
-            points: in model space, shape `(points, n)`; copied.
+            points: points in model space, shape `(points, n)`; copied.
             density: the density; not kept.
-            rule: which points are joined, and the weight of an edge.
+            rule: rule that joins points, and weights edges.
             cache: keep log p along the edges.
 
         Raises:
@@ -86,7 +86,7 @@ class GraphDraft:
             clock: limits the time.
 
         Raises:
-            TimeIsUp: the time is over; what was evaluated is kept.
+            TimeIsUp: the time is over; finished evaluations are kept.
         """
         began = time.perf_counter()
         left = np.flatnonzero(~self.known)

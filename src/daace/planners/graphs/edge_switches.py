@@ -24,7 +24,7 @@ class EdgeSwitches:
         before: codes of the first point of each edge, shape `(edges, code columns)`.
         after: codes of the second point, of the same shape.
         edge: index of the edge of each point.
-        share: of the switch's length.
+        share: share of the switch's length.
         log_prob: log p at each point.
     """
 
@@ -44,7 +44,7 @@ class EdgeSwitches:
         Args:
             points: shape `(points, n)`.
             edges: indices of both ends.
-            density: evaluated where switches are priced.
+            density: the density, which is evaluated where switches are priced.
         """
         switches = Switches.of(density)
         if switches is None:
@@ -79,7 +79,7 @@ class EdgeSwitches:
         return self.switches.length(self.before, self.after)
 
     def weighted(self, weights: FloatArray) -> FloatArray:
-        """Return by how much weights of the features stretch the switch of each edge."""
+        """Return the factors by which weights of the features stretch the switch of each edge."""
         lengths = self.switches.length(self.before, self.after, weights)
         return np.divide(lengths, self.lengths, out=np.ones_like(lengths), where=self.lengths > 0)
 

@@ -9,14 +9,14 @@ price f, an edge weighs
 - `knn`: `f(-log(r / d)) d` with `r = k / (N * volume of the unit n-ball)`.
 
 Where codes change from a to b, the switch at a is added: its price in the first two, its length to
-d in the others. The density is that with the codes of b, so the edge from b to a weighs something
-else. Neighbours are chosen by the distance of the numbers plus the length of the switch.
+d in the others. The density is that with the codes of b, so the edge from b to a has another
+weight. Neighbours are chosen by the distance of the numbers plus the length of the switch.
 
 The last three are the KDE, epsilon and k-NN graphs of FACE (Poyiadzi et al. 2020, arXiv:1909.09369)
 with the landscape's price in place of their function. In the first two, u is the landscape's
-roughness on its own scale (-log p on 'nll'). The last two know no density: they use a number of
-points per volume, whose -log goes into f as it is, on either scale, as level and spread of log p do
-not apply to it.
+roughness on its own scale (-log p on 'nll'). The last two do not use the density: they use a number
+of points per volume, whose -log is the argument of f on either scale, as level and spread of log p
+do not apply to it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NEIGHBOURS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeRule:
-    """Which points are joined, and by which formula an edge is weighted.
+    """The rule that joins points, and the formula that weights an edge.
 
     Args:
         kind: the formula: 'integral', 'density', 'epsilon' or 'knn'.
@@ -175,7 +175,7 @@ def join(
 
     Args:
         points: shape `(points, n)`.
-        rule: which points are joined.
+        rule: rule that joins points.
         switches: lengths of the switches between codes; None without codes.
     """
     count = len(points)
@@ -215,8 +215,8 @@ def join_start(
     Args:
         start: shape `(n,)`.
         points: shape `(points, n)`.
-        radii: of each point, by `join`.
-        rule: which points are joined.
+        radii: radius of each point, from `join`.
+        rule: rule that joins points.
         allowed: whether each point may be a waypoint.
         switches: lengths of the switches between codes; None without codes.
     """
@@ -299,7 +299,7 @@ def evaluate_edges(
 
     Args:
         density: the density.
-        points: of the graph, shape `(points, n)`.
+        points: points of the graph, shape `(points, n)`.
         log_joint: log p(x, y) of the points, shape `(points, classes)`.
         edges: indices of both ends.
         rule: quadrature on each edge.

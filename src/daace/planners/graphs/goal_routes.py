@@ -81,7 +81,7 @@ def choose_cheap_and_diverse(points: FloatArray, costs: FloatArray, count: int) 
 
     Args:
         points: shape `(points, n)`.
-        costs: of each point.
+        costs: cost of each point.
         count: number of points to choose; all if there are fewer.
 
     Example:

@@ -61,8 +61,8 @@ class ShortestPaths:
 class Graph:
     """A graph on points; queries do not change it.
 
-    It is symmetric and every edge is stored once, unless points have codes: the way back from a
-    switch costs something else, and both directions are stored.
+    It is symmetric and every edge is stored once, unless points have codes: switching back has
+    another cost, and both directions are stored.
 
     Log p along the edges is kept, so that another penalty or scale needs no evaluation of the
     density; without it (`cache=False`) the density is evaluated again.
@@ -70,7 +70,7 @@ class Graph:
     Attributes:
         points: shape `(points, n)`.
         log_joint: log p(x, y) of the points, shape `(points, classes)`.
-        rule: which points are joined, and the weight of an edge.
+        rule: rule that joins points, and weights edges.
         indptr: row pointers of the adjacency matrix in CSR format; of its upper half if the graph
             is symmetric.
         indices: its column indices: the second point of each edge.
@@ -116,9 +116,9 @@ class Graph:
         """Join the points and evaluate the density along the edges.
 
         Args:
-            points: in model space, shape `(points, n)`; copied.
+            points: points in model space, shape `(points, n)`; copied.
             density: the density; not kept.
-            rule: which points are joined, and the weight of an edge; `EdgeRule()` if None.
+            rule: rule that joins points, and weights edges; `EdgeRule()` if None.
             cache: keep log p along the edges.
             n_jobs: processes; the graph is the same for any number.
             clock: limits the time.
@@ -176,7 +176,7 @@ class Graph:
         """Return the weight of every edge, in units of `unit ** penalty`; the last ones are cached.
 
         Args:
-            landscape: over the density that the graph was built on.
+            landscape: a landscape over the density that the graph was built on.
             unit: u is divided by it, so that no power overflows.
             relief: nats added to log p, up to the level of dense regions.
             n_jobs: processes, if log p is not cached.
@@ -187,7 +187,7 @@ class Graph:
     def _parts(
         self, landscape: Landscape, unit: float, relief: float, n_jobs: int
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return what walking along each edge costs, and its switch; None without codes."""
+        """Return the cost of travelling along each edge, and of its switch; None without codes."""
         key = (landscape.penalty, landscape.scale, landscape.level, landscape.spread, unit, relief)
         kept = _weights.get(self)
         if kept is None or kept[0] != key:
@@ -246,12 +246,12 @@ class Graph:
         """Return the shortest paths from a start, joined by the same rule, to all points.
 
         Dijkstra's algorithm (1959, doi:10.1007/BF01386390). Points must keep the bounds and links,
-        steps the directions and what codes obey, and lengths include the weights of the features.
+        steps the directions and the rules of codes; lengths include the weights of the features.
 
         Args:
             start: shape `(n,)`.
-            landscape: over the density that the graph was built on.
-            feasible: what may change.
+            landscape: a landscape over the density that the graph was built on.
+            feasible: the feasible set of waypoints.
             relief: nats added to log p along the edges of the graph, up to the level of dense
                 regions; the edges from the start are not changed.
             n_jobs: processes, if log p is not cached.
@@ -326,7 +326,7 @@ class Graph:
         return steps if switching is None else steps + switching.costs[:, 0]
 
     def _travel(self, weights: FloatArray) -> FloatArray:
-        """Return weights in the distance of numbers, in which codes do not count."""
+        """Return weights in the distance of numbers, with 0 for codes."""
         return weights if self.switches is None else weights * self.switches.switches.travel
 
     def _distances(self, start: FloatArray, points: Indices) -> FloatArray:

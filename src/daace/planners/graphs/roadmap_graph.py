@@ -38,13 +38,13 @@ def roadmap_graph(
 ) -> Graph:
     """Return a graph on draws of a density, the same number of each class.
 
-    It is built at the first call and cached; fitting the density again makes a new one. If the time
-    was not enough, the next call continues.
+    It is built at the first call and cached; fitting the density again makes a new one. If time
+    runs out, the next call continues.
 
     Args:
         density: the density.
         samples: number of draws.
-        seed: of the draws.
+        seed: seed of the draws.
         clock: limits the time.
 
     Raises:
@@ -94,7 +94,7 @@ def restrict_graph(graph: Graph, problem: Problem, *, clock: Clock | None = None
     return Graph.build(X[np.sort(order[:FEWEST])], density, RULE, clock=clock)
 
 
-#: By samples and seed, for each density.
+#: Graphs by samples and seed, for each density.
 _graphs: WeakKeyDictionary[DrawStatistics, dict[tuple[int, int], Graph | GraphDraft]] = (
     WeakKeyDictionary()
 )

@@ -1,8 +1,8 @@
-"""Rules: what gradient descent cannot keep, planned around it.
+"""Rules that gradient descent cannot keep.
 
 `discrete` takes the best paths without integers and without a limit on the changes, lets
 `few_changes` hold features at the start, and `whole_numbers` try integers near the paths;
-`elimination` says which features to hold, `held_paths` moves the others downhill, and `relaxation`
+`elimination` chooses features to hold, `held_paths` moves the others downhill, and `relaxation`
 makes the simpler problems in between. `l1_term` adds a cost for each change instead, so that fewer
 features change.
 """

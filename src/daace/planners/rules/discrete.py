@@ -21,8 +21,8 @@ from daace.planners.rules.relaxation import with_any_changes, with_only, without
 from daace.planners.rules.whole_numbers import round_plan
 from daace.planners.seeding import can_be_met
 
-#: Sets of `max_changed` features that are searched from the beginning where no path was found by
-#: holding features of one that changes more.
+#: Number of sets of `max_changed` features that are searched from the beginning if holding features
+#: of a path that changes more gave no path.
 SEARCHED = 3
 
 
@@ -31,8 +31,8 @@ class DiscreteSearch:
     """Plans with integers and few changes.
 
     Args:
-        solve: plans several problems without such rules together.
-        settle: makes the last improvement of a plan for such a problem.
+        solve: function that plans several problems without such rules together.
+        settle: function that finally improves a plan for such a problem.
         sparsity: share by which the cost may grow for fewer changes.
         clock: counts evaluations and limits the time.
     """
@@ -68,9 +68,9 @@ class DiscreteSearch:
         """Return the plan with few changes and integers.
 
         Args:
-            problem: with all rules.
-            relaxed: without the discrete ones.
-            plan: of the relaxed problem.
+            problem: the problem with all rules.
+            relaxed: the problem without the discrete rules.
+            plan: plan of the relaxed problem.
             chosen: the features that may change; None if any may.
         """
         if plan.status is not Status.FOUND or len(plan.waypoints) < 2:
@@ -97,8 +97,8 @@ class DiscreteSearch:
         """Search from the beginning with some sets of `most` features free.
 
         Args:
-            relaxed: without discrete rules.
-            plan: that changes too many.
+            relaxed: the problem without discrete rules.
+            plan: plan that changes too many features.
             most: features that may change.
         """
         changed = np.flatnonzero(changed_features(relaxed, plan.waypoints))
@@ -122,7 +122,7 @@ class DiscreteSearch:
         return narrow, self.settle(narrow, best)
 
     def _too_many(self, problem: Problem, plan: Plan, most: int) -> Plan:
-        """Return that too many features change, and a number that would be enough."""
+        """Return the note that too many features change, with a number that would be enough."""
         changes = problem.feasible.changes
         enough = 0 if changes is None else len(changes.of(plan.waypoints))
         features = f"{most} feature{'s' * (most != 1)}"

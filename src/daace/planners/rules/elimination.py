@@ -1,4 +1,4 @@
-"""In which order features can be held at the start, and where the end of a path goes then.
+"""The order in which features can be held at the start, and the end of the path each time.
 
 Close to the end of a path that is at rest, its cost grows like a quadratic function of the end with
 curvature H, and the goal holds its active thresholds. Holding feature j moves the others along, to
@@ -34,8 +34,8 @@ class Elimination:
     """Features held one after another.
 
     Attributes:
-        order: columns of the model array, the first to hold first.
-        ends: of the path with these columns held, shape `(len(order), n)`.
+        order: columns of the model array, in the order of holding.
+        ends: ends of the path with these columns held, shape `(len(order), n)`.
     """
 
     order: IntArray
@@ -50,7 +50,7 @@ def curvature(
     Args:
         metric: shape of the terrain.
         change: end minus start, shape `(n,)`.
-        slack: of the goal's thresholds at the end, in nats, shape `(thresholds,)`.
+        slack: slack of the goal's thresholds at the end, in nats, shape `(thresholds,)`.
         slopes: their gradients, shape `(thresholds, n)`.
     """
     weights = np.broadcast_to(metric.weights, change.shape)
@@ -69,7 +69,7 @@ def eliminate(H: FloatArray, x: FloatArray, end: FloatArray, free: IntArray) -> 
     Args:
         H: curvature, shape `(n, n)`.
         x: the start.
-        end: of a path at rest.
+        end: end of a path at rest.
         free: columns that change and can be held.
     """
     unit = np.sqrt(H[free, free])  # weights may differ by any factor

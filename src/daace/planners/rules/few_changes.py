@@ -59,10 +59,10 @@ class FreeSet(NamedTuple):
 
 @dataclass(eq=False)
 class Trials:
-    """What was tried for one problem.
+    """The sets tried for one problem.
 
     Args:
-        index: of the problem in its batch.
+        index: index of the problem in its batch.
         plain: the best path without a limit on the changes.
         limit: largest cost for fewer changes, in the unit of the sets' costs.
         sparse: whether fewer changes than `most` are wanted.
@@ -87,7 +87,7 @@ class Trials:
         self.add(self.plain)
 
     def add(self, one: FreeSet) -> None:
-        """Remember a set, or the cheaper path of one that is known."""
+        """Add a set, or a cheaper path of a known one."""
         known = self.seen.get(one.free.tobytes())
         if known is None or one.cost < known.cost:
             self.seen[one.free.tobytes()] = one
@@ -209,8 +209,8 @@ class FewChanges:
         """Move the paths of new sets downhill and remember them.
 
         Args:
-            held: moves them.
-            trials: of some problems.
+            held: the descent that moves them.
+            trials: trials of some problems.
             proposals: positions among the trials, and sets with paths to begin with.
         """
         fresh = [
@@ -239,10 +239,10 @@ class FewChanges:
         """Yield smaller sets, and where their paths may begin.
 
         Args:
-            held: knows the shape of the terrain.
-            trials: of some problems.
-            begin: the set of each that features are taken from.
-            sizes: the numbers of changes that are wanted.
+            held: the descent, with the shape of the terrain.
+            trials: trials of some problems.
+            begin: the set of each trial from which features are removed.
+            sizes: the wanted numbers of changes.
         """
         owner = np.array([trial.index for trial in trials])
         ends = np.stack([one.path[-1] for one in begin])

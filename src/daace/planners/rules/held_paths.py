@@ -65,7 +65,7 @@ class HeldPaths:
 
         Args:
             owner: index of the problem of each path, shape `(paths,)`.
-            paths: to begin with, shape `(paths, waypoints, n)`; what is held goes to the start.
+            paths: initial paths, shape `(paths, waypoints, n)`; held features go to the start.
             free: which features may change, shape `(paths, features)`.
             limit: cost from which on a path is of no use, in units of `unit ** penalty`, shape
                 `(paths,)`.
@@ -136,7 +136,7 @@ def columns_of(problem: Problem, features: BoolArray) -> BoolArray:
     """Return the columns of features, shape `(..., n)`: a number's atom code goes with it.
 
     Args:
-        problem: knows the encoding.
+        problem: the problem, with the encoding.
         features: shape `(..., features)`.
     """
     columns = np.zeros((*features.shape[:-1], len(problem.x)), dtype=bool)

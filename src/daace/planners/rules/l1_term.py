@@ -26,7 +26,7 @@ HELD_TRIALS = 3
 #: Share of cost and term by which they must fall for held features to be released.
 GAIN = 1e-6
 
-#: Share of cost and term that it may cost to keep features still that the end does not change.
+#: Share of cost and term allowed for holding features that the end does not change.
 STILL_COST = 0.01
 
 #: Changes smaller than this, in standard deviations, count as none.
@@ -97,7 +97,7 @@ class _L1Descent:
     Args:
         problem: without discrete rules.
         l1: cost of one standard deviation of change.
-        descent: over the terrain of the problem.
+        descent: descent over the terrain of the problem.
     """
 
     problem: Problem

@@ -30,7 +30,7 @@ def with_only(problem: Problem, free: BoolArray) -> Problem:
 
     Args:
         problem: the problem.
-        free: which features, shape `(features,)`.
+        free: which features may change, shape `(features,)`.
     """
     moves, feasible = columns_of(problem, free), problem.feasible
     lower = np.where(moves, feasible.lower, problem.x)

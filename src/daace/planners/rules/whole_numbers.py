@@ -36,8 +36,8 @@ def round_plan(problem: Problem, plan: Plan, clock: Clock) -> FloatArray | None:
     """Return the cheapest path with integers found near a plan, or None if none meets the goal.
 
     Args:
-        problem: with the rule on integers.
-        plan: of the problem without it.
+        problem: the problem with the rule on integers.
+        plan: plan of the problem without it.
         clock: counts evaluations and limits the time.
     """
     grid, relaxed = problem.feasible.grid, without_discrete_rules(problem)
@@ -78,9 +78,9 @@ def _round_inside(
     On two edges of the goal at once, the other features cannot make up for rounding.
 
     Args:
-        problem: with the rule on integers.
-        path: that meets the goal.
-        descent: knows the metric of the terrain.
+        problem: the problem with the rule on integers.
+        path: a path that meets the goal.
+        descent: the descent, with the metric of the terrain.
         coarse: which integers are rounded already.
     """
     grid, feasible = problem.feasible.grid, problem.feasible
@@ -99,7 +99,7 @@ def _round_path(problem: Problem, path: FloatArray, chosen: BoolArray) -> FloatA
     """Return roundings of a path; up and down for the least certain numbers of its end.
 
     Args:
-        problem: with the rule on integers.
+        problem: the problem with the rule on integers.
         path: shape `(waypoints, n)`.
         chosen: which of the integers are rounded.
     """
@@ -144,8 +144,8 @@ def _move_others(
     """Move all features but some downhill; return the cheapest path that meets goal and rules.
 
     Args:
-        problem: with the rules that the path has to keep.
-        paths: to begin with, shape `(paths, waypoints, n)`.
+        problem: the problem with the rules that the path has to keep.
+        paths: initial paths, shape `(paths, waypoints, n)`.
         descent: moves them.
         whole: features that stay as they are.
     """

@@ -63,8 +63,8 @@ def climb_to_goal(
     """Climb to the goal from some points that miss it.
 
     First a smooth minimum of the two slacks is maximised (L-BFGS-B; SLSQP with links). If it stays
-    negative, each slack is maximised with the other as a constraint (SLSQP), which tells by how
-    much one threshold alone would have to be relaxed.
+    negative, each slack is maximised with the other as a constraint (SLSQP), which gives the amount
+    by which one threshold alone would have to be relaxed.
 
     Args:
         problem: start, goal, constraints; its posterior must be differentiable.
@@ -128,7 +128,7 @@ def _climb_with_model(
 
 
 def _slacks_of(region: GoalRegion, clock: Clock | None, model: LinearOdds | None = None) -> Slacks:
-    """Return a function to slacks and gradients, by a model of the classifier if one is given."""
+    """Return a function to slacks and gradients, with a model of the classifier if given."""
 
     def slacks(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         if clock is not None:
@@ -213,7 +213,7 @@ def _numbers_of(
 ) -> tuple[IntArray, Callable[[FloatArray], FloatArray]]:
     """Return the columns that may climb, and a function from their values to a point.
 
-    Codes stay as they are: in steps of scipy they would end beside whole numbers.
+    Codes are constant: in steps of scipy they would not remain whole numbers.
     """
     codes = list(problem.landscape.density.encoding_.code_sizes)
     free = np.delete(np.arange(len(point)), codes)
@@ -230,7 +230,7 @@ def _links(problem: Problem, free: IntArray) -> list[dict[str, object]]:
     """Return the links between features as constraints for scipy.
 
     Args:
-        problem: its links are between numbers.
+        problem: the problem, whose links are between numbers.
         free: the columns that may climb.
     """
     slabs = problem.feasible.slabs

@@ -24,19 +24,19 @@ from daace.planners.seeding.goal_points import draws_alike, first_inside, pull_t
 #: distances, and the nearest that meet the goal with the codes of the start.
 NEAREST, SPREAD, MEETING = 8, 24, 8
 
-#: Shares of the way to them that are tried.
+#: Shares of the lines to them that are tried.
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
-#: Combinations that are extended, switches that extend them, and switches at once.
+#: Numbers of combinations to extend, of switches to extend them by, and of switches at once.
 BEAM, EXTENSIONS, DEPTH = 6, 12, 4
 
-#: Draws that meet the goal, whose numbers and codes are tried.
+#: Number of draws that meet the goal, whose numbers and codes are tried.
 DRAWN = 8
 
-#: Points of each combination that a classifier is asked about first, and if too few meet the goal.
+#: Points of each combination that a classifier predicts first, and if too few meet the goal.
 ASKED = (16, 64)
 
-#: Combinations, and ends of each, that a search begins with.
+#: Numbers of initial combinations, and of ends of each.
 KEPT, ENDS = 10, 2
 
 #: Estimates above this one are those of combinations that meet the goal nowhere.
@@ -80,12 +80,12 @@ class CodeEnds:
 
 @dataclass(frozen=True, eq=False)
 class _Walks:
-    """Points on the way to some draws, shape `(shares, draws, n)`, with the codes of the start.
+    """Points on the lines to some draws, shape `(shares, draws, n)`, with the codes of the start.
 
     Attributes:
         points: the points.
         price: f(u) there.
-        length: of the way.
+        length: length of the path.
     """
 
     points: FloatArray
@@ -114,16 +114,16 @@ def find_code_ends(problem: Problem) -> CodeGoals:
 
 @dataclass(eq=False)
 class _Beam:
-    """Combinations of codes and what they may cost.
+    """Combinations of codes, with estimates of their costs.
 
     Args:
         problem: over numbers and codes.
-        rules: of the codes.
+        rules: rules of the codes.
         good: draws of the target class that meet goal and rules, the nearest first.
         numbers: draws whose numbers are tried with each combination.
         known: ends by combination.
-        slacks: of all points that were tried.
-        unasked: points that a classifier was not asked about, and their log-joint.
+        slacks: slacks of all points that were tried.
+        unasked: points that a classifier has not predicted, and their log-joint.
     """
 
     problem: Problem
@@ -159,7 +159,7 @@ class _Beam:
 
     @cached_property
     def walks(self) -> _Walks:
-        """The way to the numbers of the nearest draws with the codes of the start."""
+        """The lines to the numbers of the nearest draws with the codes of the start."""
         x, rules = self.problem.x, self.rules
         ends = self.numbers.copy()
         ends[:, rules.columns] = x[rules.columns]
@@ -222,15 +222,15 @@ class _Beam:
         return ranked
 
     def _judge(self, points: FloatArray, joint: FloatArray, costs: FloatArray) -> FloatArray:
-        """Return the slacks of points; a classifier is asked about the cheapest plausible ones.
+        """Return the slacks of points; a classifier predicts the cheapest plausible ones.
 
-        It is asked about more while too few combinations meet the goal; the posterior of the others
+        It predicts more while too few combinations meet the goal; the posterior of the others
         counts as 0.
 
         Args:
             points: shape `(points, n)`.
             joint: their log-joint.
-            costs: of each combination's points, shape `(combinations, points of each)`.
+            costs: costs of each combination's points, shape `(combinations, points of each)`.
         """
         region = self.problem.region
         if not isinstance(region.posterior, RowPosterior):
@@ -299,12 +299,12 @@ class _Beam:
 def _good_draws(problem: Problem, draws: FloatArray) -> FloatArray:
     """Return the draws that meet the goal and are nearest in all, codes and numbers.
 
-    Goals that few combinations of codes meet are met by few draws, perhaps only by those that have
-    what is fixed.
+    Goals that few combinations of codes meet are met by few draws, perhaps only by those with the
+    fixed values.
 
     Args:
         problem: over numbers and codes.
-        draws: of the target class that the rules allow.
+        draws: draws of the target class that the rules allow.
     """
     draws = _nearest_first(problem, draws)
     found = draws[first_inside(problem.region, draws, DRAWN)]

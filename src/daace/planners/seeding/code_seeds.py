@@ -1,8 +1,8 @@
-"""The paths that a search over numbers and codes begins with.
+"""The initial paths of a search over numbers and codes.
 
 `find_code_ends` proposes codes of ends. The paths to them first switch at the start; when a path
 gets more vertices, its switches may move to a later waypoint, one rung or all at once, or be
-dropped. Numbers with atoms may stop at one on the way, or walk a part of the way towards one.
+dropped. Numbers with atoms may stop at one along the path, or approach one before entering it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from daace.planners.descent import Candidates, ProblemBatch
 from daace.planners.seeding.code_ends import CodeGoals, find_code_ends
 from daace.planners.seeding.route_seeds import simplify_route
 
-#: Paths of each problem whose switches are varied.
+#: Number of paths of each problem whose switches are varied.
 VARIED = 2
 
-#: Variations of the switches of each of them, and of its stops at atoms.
+#: Numbers of variations of the switches of each path, and of its stops at atoms.
 VARIATIONS, STOPS = 24, 12
 
-#: Shares of the way towards an atom that are walked before a number enters it.
+#: Shares of the distance to an atom that a number moves before it enters the atom.
 APPROACHES = (0.15, 0.5)
 
 
@@ -37,7 +37,7 @@ class CodeSeeds:
         batch: the problems.
         goals: goal points of each problem, those with the most promising codes.
         routes: routes to the goal of each problem, each of shape `(waypoints, n)`.
-        weights: of each feature in the length of a path; None if all are 1.
+        weights: weight of each feature in the length of a path; None if all are 1.
     """
 
     batch: ProblemBatch
@@ -60,7 +60,7 @@ class CodeSeeds:
             batch: the problems.
             waiting: indices of the problems to solve.
             routes: routes of each problem of the batch; none if left out.
-            weights: of each feature in the length of a path; None if all are 1.
+            weights: weight of each feature in the length of a path; None if all are 1.
         """
         goals = {i: find_code_ends(batch.problems[i]) for i in waiting}
         return cls(batch, goals, routes or [[] for _ in batch.problems], weights)
@@ -137,7 +137,7 @@ def vary_switches(codes: CodeRules, path: FloatArray) -> FloatArray:
     """Return the path with its switches at other waypoints, or without one of them.
 
     Args:
-        codes: what codes obey.
+        codes: rules of the codes.
         path: shape `(waypoints, n)`.
     """
     found = []
@@ -174,10 +174,10 @@ def vary_switches(codes: CodeRules, path: FloatArray) -> FloatArray:
 
 
 def vary_stops(codes: CodeRules, path: FloatArray) -> FloatArray:
-    """Return the path with numbers at other atoms on the way, or with another way to an atom.
+    """Return the path with numbers at other atoms in between, or with another approach to an atom.
 
     Args:
-        codes: what codes obey.
+        codes: rules of the codes.
         path: shape `(waypoints, n)`.
     """
     found = []

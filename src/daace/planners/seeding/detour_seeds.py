@@ -11,10 +11,10 @@ from daace.landscape.path import gauss_rule
 from daace.landscape.problem import Problem
 from daace.planners.graphs import choose_cheap_and_diverse
 
-#: Points that detours may pass through: goal points, which they may end at, and draws.
+#: Numbers of points for detours to pass through: goal points, which they may end at, and draws.
 GOALS, DRAWS = 16, 48
 
-#: Paths for each number of vertices.
+#: Number of paths for each number of vertices.
 PATHS = 8
 
 #: Quadrature nodes on each segment between two points.
@@ -25,13 +25,13 @@ NODES = 16
 class DetourSeeds:
     """The cheapest paths over a complete graph of draws, with a given number of vertices.
 
-    Where a segment may have a negative cost, the cheapest path is no short one: it leaves for a
-    dense region and crosses it at length, which neither straight lines nor shortest routes show.
+    If segments may have negative costs, the cheapest path is not short: it leaves for a dense
+    region and crosses it at length, which neither straight lines nor shortest routes do.
 
     Attributes:
         points: the start, points that meet the goal, and draws, shape `(points, n)`.
-        costs: of the segments between the points, shape `(points, points)`; infinite from a point
-            to itself.
+        costs: costs of the segments between the points, shape `(points, points)`; infinite from a
+            point to itself.
         goals: number of goal points.
     """
 
@@ -49,7 +49,7 @@ class DetourSeeds:
             problem: start, terrain and constraints.
             inside: points that meet the goal, at least one.
             unit: roughness that counts as 1.
-            weights: of each feature in the length; all 1 if None.
+            weights: weight of each feature in the length; all 1 if None.
         """
         density = problem.landscape.density
         labels = density.classes_.tolist()

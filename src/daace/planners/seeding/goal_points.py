@@ -18,17 +18,17 @@ from daace.planners.seeding.climbing import INSIDE, climb, climb_to_goal
 #: used where there may be barriers, as a farther one may have a cheaper path.
 NEAREST, NEAREST_BEHIND_BARRIERS = 100, 200
 
-#: With fewer goal points than this, draws that have what is fixed are looked at too.
+#: With fewer goal points than this, draws with the fixed values are considered, too.
 ENOUGH = 10
 
-#: Points that are judged at once where the first that meet the goal are wanted; then four times as
-#: many, and so on.
+#: Number of points that are judged at once to find the first that meet the goal; then four times
+#: that number, and so on.
 AT_ONCE = 400
 
-#: Draws from which to climb to a goal that none of them meets.
+#: Number of draws from which to climb to a goal that none of them meets.
 CLIMBS = 4
 
-#: The same if only whether the goal can be met matters.
+#: The number if it only matters whether the goal can be met.
 FEW_CLIMBS = 2
 
 
@@ -107,14 +107,14 @@ def find_goal_points(
 
 
 def first_inside(region: GoalRegion, points: FloatArray, count: int) -> IntArray:
-    """Return the positions of the first points that meet the goal, at most as many as wanted.
+    """Return the positions of the first points that meet the goal, at most `count`.
 
-    A classifier is not asked about points that are implausible.
+    A classifier does not predict implausible points.
 
     Args:
         region: the goal.
         points: shape `(points, n)`.
-        count: how many are wanted.
+        count: number of points.
     """
     found: IntArray = np.empty(0, dtype=np.intp)
     first, size = 0, AT_ONCE
@@ -131,14 +131,14 @@ def first_inside(region: GoalRegion, points: FloatArray, count: int) -> IntArray
 def _slack_of_clipped(
     problem: Problem, X: FloatArray, distance: FloatArray, nearest: int
 ) -> FloatArray:
-    """Return the slacks of draws; a classifier is asked about the nearest plausible ones only.
+    """Return the slacks of draws; a classifier predicts only the nearest plausible ones.
 
-    It is asked about all if none of these meets the goal; the posterior of the others counts as 0.
+    It predicts all if none of these meets the goal; the posterior of the others counts as 0.
 
     Args:
         problem: start, goal and constraints.
         X: draws that the rules allow.
-        distance: from the start.
+        distance: distance from the start.
         nearest: number of goal points that are wanted.
     """
     region = problem.region
@@ -153,7 +153,7 @@ def _slack_of_clipped(
 
 
 def draws_alike(problem: Problem) -> FloatArray:
-    """Return draws of the target class that have what is fixed, where the density can give them.
+    """Return draws of the target class with the fixed values, if the density can make them.
 
     Other draws, moved to the fixed values, are implausible where features are correlated. Where a
     classifier judges, draws of all classes are added: what is fixed may speak against the target
@@ -197,7 +197,7 @@ def pull_to_edge(
     Args:
         problem: the problem.
         points: inside the goal, shape `(points, n)`.
-        origin: where the lines begin, shape `(n,)` or `(points, n)`; the start if None.
+        origin: start of the lines, shape `(n,)` or `(points, n)`; that of the problem if None.
         region: the goal of each point; that of the problem if None.
         halvings: number of bisections.
     """

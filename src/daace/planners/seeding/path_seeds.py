@@ -1,4 +1,4 @@
-"""The paths that a search begins with: straight lines, split paths and routes over a roadmap."""
+"""The initial paths of a search: straight lines, split paths and routes over a roadmap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from daace.planners.seeding.goal_points import (
 )
 from daace.planners.seeding.route_seeds import find_route_seeds, simplify_route
 
-#: Routes over the roadmap that seed each number of vertices.
+#: Number of routes over the roadmap that seed each number of vertices.
 ROUTES = 2
 
 
@@ -30,8 +30,8 @@ def may_have_barriers(batch: ProblemBatch) -> bool:
     """Whether a straight line may miss the cheapest path.
 
     It may unless the density is one Gaussian for each of two classes: a third class can bridge the
-    other two, which straight lines do not see. Routes over a roadmap do not keep codes, so with
-    codes there are straight lines only.
+    other two, which straight lines miss. Routes over a roadmap do not keep codes, so with codes
+    there are only straight lines.
     """
     density = batch.landscape.density
     if density.encoding_.code_sizes:
@@ -45,7 +45,7 @@ class PathSeeds:
 
     Args:
         batch: the problems.
-        descent: over their terrain.
+        descent: the descent over their terrain.
         starts: number of straight lines to begin with, for each problem.
         goals: goal points of each problem.
         routes: routes to the goal of each problem, each of shape `(waypoints, n)`.
@@ -73,7 +73,7 @@ class PathSeeds:
 
         Args:
             batch: the problems.
-            descent: over their terrain.
+            descent: the descent over their terrain.
             waiting: indices of the problems to solve.
             starts: number of straight lines to begin with, for each problem.
             routes: routes of each problem of the batch; None to search them over the roadmap of

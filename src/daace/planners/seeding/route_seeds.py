@@ -72,8 +72,8 @@ def simplify_route(
         route: shape `(waypoints, n)`.
         vertices: number of waypoints between start and end.
         unit: roughness that counts as 1.
-        weights: of each feature in the length; all 1 if None.
-        codes: what codes obey; None if all features are plain numbers.
+        weights: weight of each feature in the length; all 1 if None.
+        codes: rules of the codes; None if all features are plain numbers.
     """
     while len(route) < vertices + 2:
         longest = np.argmax(np.linalg.norm(np.diff(route, axis=0), axis=1))

@@ -361,7 +361,7 @@ class Explorer {
       this.show(answer);
       this.say("");
     } catch (error) {
-      this.say(error instanceof SyntaxError ? "The file is no JSON." : error.message);
+      this.say(error instanceof SyntaxError ? "The file is not JSON." : error.message);
     }
   }
 }

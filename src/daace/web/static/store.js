@@ -112,7 +112,7 @@ export class Store {
   }
 }
 
-/** Remove rules that say nothing. */
+/** Remove empty rules. */
 function tidy(question) {
   question.settings = question.settings || {};
   question.constraints = question.constraints || {};
