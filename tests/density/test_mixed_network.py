@@ -63,7 +63,7 @@ def test_a_file_holds_the_same_network(network, frame, tmp_path):
         ("code_parents", lambda a: a + 7, "unknown parent"),
         ("code_parents", lambda a: np.roll(np.arange(len(a)), 1).astype(float), "cycle"),
         ("atom_values", lambda a: a + 3, "atoms are not where"),
-        ("atom_values", lambda a: a[:, :1], "other values than the encoding"),
+        ("atom_values", lambda a: a[:, :1], "other values than in the encoding"),
         ("line_weights", lambda a: a * 1e6, "too large"),
     ],
 )

@@ -210,7 +210,7 @@ def test_two_plans_are_compared(page):
 
 
 def test_other_plans_are_shown_on_demand(page):
-    page.click(".card button", "What speaks against")
+    page.click(".card button", "What counts against")
     page.until(
         lambda: page.run("return document.querySelectorAll('.reasons li').length"), "reasons"
     )
@@ -254,7 +254,7 @@ def test_nothing_keeps_people_from_using_the_page(page):
     page.click(".plan .tools button", "Keep")
     page.click("[data-feature=income] .lock")
     page.settle()
-    page.click(".card button", "What speaks against")
+    page.click(".card button", "What counts against")
     page.until(
         lambda: page.run("return document.querySelectorAll('.reasons li').length"), "reasons"
     )

@@ -174,7 +174,7 @@ export function comparison(kept, now, { back, drop }) {
   );
 }
 
-/** Return what speaks against the goal now. */
+/** Return what counts against the goal now. */
 export function reasonList(found) {
   if (!found.reasons.length) return h("p", { class: "nothing" }, found.head);
   return h(

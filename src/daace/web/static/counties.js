@@ -123,7 +123,7 @@ class CountyPage {
       onchange: () => {
         const fips = this.names.get(this.search.value.trim().toLowerCase());
         if (fips !== undefined) this.choose(fips);
-        else put(this.state, h("span", { class: "trouble" }, "There is no such county: choose one of the list."));
+        else put(this.state, h("span", { class: "trouble" }, "There is no such county: choose one from the list."));
       },
     });
     const options = [...this.names].length
@@ -237,7 +237,7 @@ class CountyPage {
   }
 
   found(plan) {
-    if (!plan.changes.length) return [h("p", null, "The model gives it this category already: nothing has to change.")];
+    if (!plan.changes.length) return [h("p", null, "The model predicts this category already: nothing has to change.")];
     return [
       h("p", { class: "about" }, `${plan.kind[0].toUpperCase()}${plan.kind.slice(1)} county. The largest changes first:`),
       h("ol", { class: "steps" }, plan.changes.map((change) => h("li", null, h("p", null, `${change.words[0].toUpperCase()}${change.words.slice(1)}`), h("span", { class: "tag" }, change.domain)))),
@@ -245,7 +245,7 @@ class CountyPage {
       plan.steps.length > 1
         ? h("details", null, h("summary", null, `In ${plan.steps.length} steps`), h("ol", { class: "steps" }, plan.steps.map((step) => h("li", null, h("p", null, `${step.join("; ")}.`)))))
         : null,
-      h("h3", null, "What it does to the domains"),
+      h("h3", null, "Effect on the domains"),
       h("p", { class: "about" }, "Indices in standard deviations over the counties, by EPA’s formulas; high is good."),
       domainTable(plan.domains),
       h("p", null, plan.verdict),

@@ -160,7 +160,7 @@ export function contributionBars(get) {
       if (!pictures) return null;
       if (!answer.changes.length) return empty("Nothing changes along the path.");
       const bars = pictures.contributions.filter((c) => c.contribution !== null).slice(0, 10);
-      if (!bars.length) return empty("Only known where the density itself judges the class.");
+      if (!bars.length) return empty("Only known if the density itself judges the class.");
       const labels = Math.min(150, width * 0.4);
       const height = 22 * bars.length + 24;
       const low = Math.min(0, ...bars.map((b) => b.contribution));

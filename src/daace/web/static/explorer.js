@@ -87,8 +87,8 @@ class Explorer {
     const take = (view) => this.showOther(view.answer);
     return {
       reasons: new OnDemand({
-        button: "What speaks against the goal now?",
-        about: "Which features count most against the goal, and from which value on they would not.",
+        button: "What counts against the goal now?",
+        about: "The features that count most against the goal, and the values at which they no longer would.",
         ask: ask("reasons"),
         draw: reasonList,
       }),
@@ -140,8 +140,8 @@ class Explorer {
           part("What changes", "From start to end, largest first.", this.changes),
           part("Features along the path", "Distance from the start, in standard deviations.", views.features.element),
           part("Terrain", "", TerrainView.legend(), views.terrain.element),
-          part("Along the path", "The dashed line is what was asked for.", views.along.element),
-          part("Who agrees", "Probability of the goal at the start (ring) and at the end (dot), as each judge sees it.", views.judges.element),
+          part("Along the path", "The dashed line is the required value.", views.along.element),
+          part("Who agrees", "Probability of the goal at the start (ring) and at the end (dot), according to each judge.", views.judges.element),
           part("What raises the probability", "Gain in log-odds; features move together, so one can count against the goal.", views.bars.element),
           part("What depends on what", "", NetworkView.legend(), this.network.element),
           part("Why not now?", "", demands.reasons.element),

@@ -46,7 +46,7 @@ export class NetworkView {
 
   draw(width) {
     const { network } = this;
-    if (!network) return empty(this.reason || "The model is no network.");
+    if (!network) return empty(this.reason || "The model is not a network.");
     const size = Math.max(240, 24 * Math.ceil(network.nodes.length / 2) + 40);
     const longest = Math.max(...network.nodes.map((node) => node.feature.length));
     const margin = Math.min(18 + 7.2 * longest, width * 0.34);

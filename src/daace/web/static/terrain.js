@@ -58,7 +58,7 @@ export class TerrainView {
   draw(width) {
     const { terrain } = this.get();
     if (!terrain) return null;
-    if (!terrain.axes.length) return empty("It takes two features that are numbers.");
+    if (!terrain.axes.length) return empty("The landscape needs two features that are numbers.");
     const height = heightOf(width);
     const [across, up] = terrain.axes;
     const x = scale(across[0], across.at(-1), 46, width - 10);
