@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from daace import Constraints
+from daace._formats import percent
 from daace.explain.answers import words
 
 
@@ -61,9 +62,12 @@ def test_already_there_says_so(simple):
 def test_the_same_class_again_is_about_certainty(simple):
     e = simple.explain([1.5, 0.0], target="ill", min_posterior=0.999)
     assert e.current == e.target == "ill"
+    now = percent(float(e.along["posterior"].iloc[0]))
     assert words.headline(e) == (
-        "'ill' is the most probable class already; reaching the goal takes 2 steps."
+        f"The probability of 'ill' is {now}; reaching the required 99.9% takes 2 steps."
     )
+    e = simple.explain([-6.0, 0.0], target="ill")
+    assert "; reaching a case that is typical enough takes " in words.headline(e)
 
 
 def test_none_found_says_what_to_relax(simple):
@@ -78,9 +82,8 @@ def test_none_found_says_what_to_relax(simple):
 def test_none_found_for_the_same_class_again(simple):
     e = simple.explain([0.0, 0.0], target="ill", min_posterior=0.999999999999)
     assert (e.found, e.current) == (False, "ill")
-    assert words.headline(e) == (
-        f"'ill' is the most probable class already, but no path to the goal was found ({e.status})."
-    )
+    assert words.headline(e).startswith("The probability of 'ill' is ")
+    assert words.headline(e).endswith(f"; no path to the required >99.9% was found ({e.status}).")
     assert words.advice(e)[0].endswith(" and min_posterior 0.999999999999.")
 
 

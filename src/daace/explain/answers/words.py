@@ -21,9 +21,12 @@ NAMED = 5
 #: Width of that shared line.
 WIDTH = 90
 
+#: Characters of a level that are shown.
+LONGEST_LEVEL = 60
+
 #: The consequence of smaller changes.
 MISSED: dict[Limit, str] = {
-    "posterior": "would not be enough for the required probability",
+    "posterior": "would not be enough for the required {}",
     "plausibility": "would end at a case that is less typical than required",
 }
 
@@ -57,9 +60,13 @@ def follow_sentence(e: Answer) -> str:
     names = e.certainty.follow
     if not names:
         return ""
-    follow, need = ("usually changes", "is") if len(names) == 1 else ("usually change", "are")
-    not_needed = f"{need} not needed for '{e.target}'"
-    return f"Of these, {quote(names)} {follow} with the others and {not_needed}."
+    need, follow, keep = ("is", "usually changes", "keeps") if len(names) == 1 else (
+        "are", "usually change", "keep",
+    )  # fmt: skip
+    return (
+        f"Of these, {quote(names)} {need} not needed for '{e.target}', but {follow} with the "
+        f"others and {keep} the case typical."
+    )
 
 
 def sentences_of_certainty(e: Answer) -> list[str]:
@@ -72,7 +79,8 @@ def sentences_of_certainty(e: Answer) -> list[str]:
         f"{most_sceptical(e)}."
     ]
     if e.certainty.limit is not None:
-        lines.append(f"A tenth less of each change {MISSED[e.certainty.limit]}.")
+        missed = MISSED[e.certainty.limit].format(percent(e.provenance.min_posterior))
+        lines.append(f"A tenth less of each change {missed}.")
     if (held := e.certainty.nearby) is not None:
         lines.append(
             f"If these values are missed by a little, the outcome is still '{e.target}' in "
@@ -128,10 +136,12 @@ def headline(e: Answer) -> str:
         return f"Nothing has to change: '{e.target}' is reached already."
     count = "one step" if e.step_count == 1 else f"{e.step_count} steps"
     if e.current == e.target:
-        likely = f"'{e.target}' is the most probable class already"
-        if not e.found:
-            return f"{likely}, but no path to the goal was found ({e.status})."
-        return f"{likely}; reaching the goal takes {count}."
+        before, asked = float(e.along["posterior"].iloc[0]), e.provenance.min_posterior
+        now, wanted = f"The probability of '{e.target}' is {percent(before)}", percent(asked)
+        aim = f"the required {wanted}" if before < asked else "a case that is typical enough"
+        if e.found:
+            return f"{now}; reaching {aim} takes {count}."
+        return f"{now}; no path to {aim} was found ({e.status})."
     way = f"rom '{e.current}' to '{e.target}'"
     return f"F{way} in {count}." if e.found else f"No path f{way} was found ({e.status})."
 
@@ -272,7 +282,7 @@ def format_level(value: Any) -> str:
     """
     if pd.isna(value):
         return "missing"
-    return f"{float(value):,.6g}" if is_number(value) else shorten(str(value))
+    return f"{float(value):,.6g}" if is_number(value) else shorten(str(value), LONGEST_LEVEL)
 
 
 def format_size(change: float, size: float) -> str:
