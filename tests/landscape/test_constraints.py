@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from daace._typing import FloatArray
+from daace.data.encoding import Encoding
+from daace.data.kinds import Feature
 from daace.data.table import Table
 from daace.density.base import ConditionalDensity
 from daace.density.linear_gaussian import LinearGaussianNetwork
+from daace.density.mixture import GaussianMixture
 from daace.exceptions import InvalidInput
 from daace.landscape.constraints import Constraints
 from daace.landscape.feasible import FeasibleSet, isotonic
@@ -324,3 +327,20 @@ def test_rules_that_have_been_used_are_equal_printed_and_stored_as_before() -> N
     assert asdict(used) == asdict(fresh)
     assert pickle.loads(pickle.dumps(used)) == fresh
     assert replace(used, fixed=["c"]).rules[0] == Fixed("c")
+
+
+def test_a_step_that_would_take_thousands_of_waypoints_is_refused(
+    flowers: LinearGaussianNetwork,
+) -> None:
+    rules = Constraints(max_step={"petal length": 1e-5})
+    with pytest.raises(InvalidInput, match=r"'max_step' must be at least .*, a thousandth of its"):
+        _feasible(rules, flowers, _start(flowers))
+
+
+def test_a_step_between_whole_numbers_is_refused() -> None:
+    density = GaussianMixture(
+        [1, 1], [[2.0], [5.0]], [[[1.0]], [[1.0]]], ["a", "b"],
+        encoding=Encoding((Feature("rooms", "whole"),)),
+    )  # fmt: skip
+    with pytest.raises(InvalidInput, match="at least 1 where numbers are whole"):
+        Constraints(max_step={"rooms": 0.5}).check(density)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from daace.data.encoding import Encoding
+from daace.data.kinds import Feature
 from daace.exceptions import InvalidInput
 from daace.landscape.rules.argument import Argument, Entry
 from daace.landscape.rules.code_draft import code_of
@@ -104,6 +105,15 @@ class Rule(ABC):
                         got=f"'{level}' for '{name}'",
                     )
                 code_of(feature, level, self.name)
+            self.check_feature(feature)
+
+    def check_feature(self, feature: Feature) -> None:
+        """Check what else the rule requires of a feature that it names.
+
+        Raises:
+            InvalidInput: it does not hold.
+        """
+        return
 
     def named_levels(self) -> tuple[object, ...]:
         """Return the levels that the rule names."""
