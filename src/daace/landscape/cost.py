@@ -115,8 +115,7 @@ class Landscape:
         """Return the landscape of some of the paths."""
         if not isinstance(self.ground, PathGround):
             return self
-        ground = PathGround(self.ground.level[rows], self.ground.spread[rows])
-        return replace(self, ground=ground)
+        return replace(self, ground=PathGround(self.ground.level[rows], self.ground.spread[rows]))
 
     def alike(self, other: Landscape) -> bool:
         """Whether another landscape differs only in its ground, if at all."""
@@ -136,10 +135,8 @@ class Landscape:
 
     def price(self, u: FloatArray) -> FloatArray:
         """Return `f(u) = sign(u) |u|^penalty`, and 1 everywhere when the penalty is 0."""
-        if self.penalty == 0:
-            return np.ones_like(u)
-        if self.penalty == 1:
-            return u
+        if self.penalty in (0, 1):
+            return u if self.penalty else np.ones_like(u)
         return np.sign(u) * np.abs(u) ** self.penalty
 
     def price_slope(self, u: FloatArray) -> FloatArray:
@@ -213,10 +210,7 @@ class Landscape:
         weights: FloatArray | None = None,
     ) -> FloatArray:
         """Return the cost of every segment of many paths, as `segment_costs_and_gradient` does."""
-        joint, _ = self.density.log_joint_along(paths, rule.nodes)
-        costs = self.price_segments(joint, paths, rule, unit=unit, weights=weights).costs
-        switching = self.price_switches(paths, unit=unit, weights=weights)
-        return costs if switching is None else costs + switching.costs
+        return self.segment_costs_and_gradient(paths, rule, unit=unit, weights=weights)[0]
 
     def segment_costs_and_gradient(
         self,
@@ -242,12 +236,13 @@ class Landscape:
         joint, pullback = self.density.log_joint_along(paths, rule.nodes)
         segments = self.price_segments(joint, paths, rule, unit=unit, weights=weights)
         switching = self.price_switches(paths, unit=unit, weights=weights)
-        if switching is None:
-            return segments.costs, lambda: pullback(segments.shares()) + segments.stretching()
-        return (
-            segments.costs + switching.costs,
-            lambda: pullback(segments.shares()) + segments.stretching() + switching.gradient(),
-        )
+        costs = segments.costs if switching is None else segments.costs + switching.costs
+
+        def gradient() -> FloatArray:
+            slopes = pullback(segments.shares()) + segments.stretching()
+            return slopes if switching is None else slopes + switching.gradient()
+
+        return costs, gradient
 
     def price_switches(
         self,
@@ -400,7 +395,6 @@ class Landscape:
         path = np.asarray(waypoints, dtype=np.float64)
         n = self.density.encoding_.width
         if path.ndim != 2 or path.shape[1] != n or not len(path):
-            raise InvalidInput(
-                argument="waypoints", expected=f"have shape (waypoints, {n})", got=str(path.shape)
-            )
+            shape = f"have shape (waypoints, {n})"
+            raise InvalidInput(argument="waypoints", expected=shape, got=str(path.shape))
         return path

@@ -95,7 +95,11 @@ def test_fewer_changes_for_a_little_more_cost(question: Callable[..., Problem]) 
 
 
 @pytest.mark.parametrize("name", ["iris", "wine"])
-def test_hardly_more_changes_than_the_fewest_of_all_choices(name: str) -> None:
+def test_hardly_more_changes_than_the_fewest_of_all_choices(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    if name == "wine":
+        request.getfixturevalue("data_folder")
     table = load_table(name)
     table = table.select(list(table.features)[:6])
     density = LinearGaussianNetwork().fit(table)
