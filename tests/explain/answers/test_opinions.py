@@ -37,7 +37,7 @@ def test_features_that_the_judge_does_not_need_move_along(correlated):
     e = explainer.explain([0.0, 0.0], target="yes")
     assert set(e.changes()["feature"]) == {"x1", "x2"}
     assert e.certainty.follow == ("x2",)
-    sentence = "Of these, 'x2' is not needed for 'yes', but usually changes with the others"
+    sentence = "Of these, 'x2' is not needed for 'yes', but usually changes with others."
     assert sentence in str(e)
     assert "usually changes with" in e.to_html()
     assert Explanation.from_json(e.to_json()).certainty == e.certainty

@@ -60,13 +60,8 @@ def follow_sentence(e: Answer) -> str:
     names = e.certainty.follow
     if not names:
         return ""
-    need, follow, keep = ("is", "usually changes", "keeps") if len(names) == 1 else (
-        "are", "usually change", "keep",
-    )  # fmt: skip
-    return (
-        f"Of these, {quote(names)} {need} not needed for '{e.target}', but {follow} with the "
-        f"others and {keep} the case typical."
-    )
+    need, follow = ("is", "usually changes") if len(names) == 1 else ("are", "usually change")
+    return f"Of these, {quote(names)} {need} not needed for '{e.target}', but {follow} with others."
 
 
 def sentences_of_certainty(e: Answer) -> list[str]:
